@@ -1,0 +1,319 @@
+"""The one module that joins both halves: evaluate, plan, observe, decide, bundle. Imports no JAX, no candidate.
+
+An audit in progress lives in `OUT.partial`: `request.json` (what is asked, and the late seed), `done/` and `jobs/`. A killed
+audit is resumed from there; a finished one is `OUT` and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+
+from kernel_audit import __version__
+from kernel_audit.contract import Audit, reference_to
+from kernel_audit.decision import decide
+from kernel_audit.errors import AuditFileError, BundleError, near
+from kernel_audit.evidence import Evidence, FrozenAudit, is_bundle, read_bundle, write_bundle
+from kernel_audit.matrix.check import Matrix, Progress, check_matrix
+from kernel_audit.matrix.environment import environment_of
+from kernel_audit.matrix.laboratory import Laboratory, Limits
+from kernel_audit.records import Decision, Record, digest_bytes, digest_of, encode
+from kernel_audit.report import precision_gap_figure, render_page
+from kernel_audit.worker import Job, Pool
+
+BUILT_IN = {"axpy": "kernel_audit.kernels.audits", "blocked-axpy": "kernel_audit.kernels.audits"}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: AUDIT as on the command line, and how. `candidate` puts another function under the same contract."""
+
+    audit: str
+    candidate: str | None = None
+    cells: str | None = None
+    late_seed: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    workers: int = 2
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A decision with its evidence; `page` is the bundle's page, None where no bundle was written."""
+
+    evidence: Evidence
+    decision: Decision
+    page: Path | None = None
+    finished_before: bool = False
+
+
+class Request(Record, kw_only=True):
+    """`OUT.partial/request.json`: the frozen question, written before any candidate is loaded."""
+
+    schema: str = "kernel-audit/request/1"
+    audit: Audit
+    cells: str | None
+    late_seed: int
+    late_seed_commitment: str
+    sources: dict[str, str]
+    tool_version: str
+
+
+def run(question: Question, out: Path, progress: Progress, *, resume: bool = False) -> Answer:
+    """The whole audit, ending in a bundle at `out`. A finished bundle there is read, not written again.
+
+    Raises BundleError when `out` is something else, when an interrupted audit is there and `resume` is not asked, or when
+    it asked another question.
+    """
+    if out.exists():
+        return _finished(out)
+    work = out.with_name(out.name + ".partial")
+    if work.exists() and not resume:
+        raise BundleError(
+            "an interrupted audit is here",
+            stage="run",
+            where=work.name,
+            expected="a fresh place, or --resume",
+            got="an audit that was not finished",
+            next_command=f"kernel-audit run {question.audit} --out {out} --resume   (or delete {work.name})",
+        )
+    work.mkdir(parents=True, exist_ok=True)
+    with _laboratory(question, work) as (laboratory, pool):
+        request, files = _request(question, pool, work)
+        matrix = check_matrix(request.audit, laboratory, request.late_seed, progress, only=request.cells)
+        evidence, sources = _evidence(question, request, matrix, files)
+    progress("writing the bundle", 0, None)
+    decision = decide(evidence)
+    figures = precision_gap_figure(evidence)
+    page = render_page(evidence, decision, figures)
+    write_bundle(evidence, decision, sources, figures, page, out)
+    shutil.rmtree(work, ignore_errors=True)
+    return Answer(evidence, decision, out / "report.html")
+
+
+def check(question: Question, progress: Progress) -> Answer:
+    """The correctness matrix and what it decides; nothing is kept."""
+    with tempfile.TemporaryDirectory(prefix="kernel-audit-") as folder:
+        work = Path(folder)
+        with _laboratory(question, work) as (laboratory, pool):
+            request, files = _request(question, pool, work)
+            matrix = check_matrix(request.audit, laboratory, request.late_seed, progress, only=request.cells)
+            evidence, _ = _evidence(question, request, matrix, files)
+    return Answer(evidence, decide(evidence))
+
+
+def evaluate(question: Question, pool: Pool, folder: Path) -> tuple[Audit, dict[str, str]]:
+    """The audit as a record, and the files of the functions that it names (label -> path).
+
+    Raises AuditFileError for every mistake in it, code that raises or hangs included.
+    """
+    place = locate(question.audit)
+    root = place.root
+    job = Job(
+        function="kernel_audit.matrix.audit_job:evaluate",
+        arguments={"root": str(root), "file": place.file, "module": place.module, "name": place.name},
+        folder=folder,
+        deadline_s=question.limits.deadline_s,
+        memory_bytes=question.limits.memory_bytes,
+        import_path=(str(root),),
+    )
+    result = pool.run(job)
+    if stated := result.audit_error():
+        raise stated
+    if result.outcome != "finished":
+        raise AuditFileError(
+            "the audit file did not finish",
+            stage="audit",
+            where=str(place.file or place.module),
+            expected=f"to be read within {question.limits.deadline_s:g} s",
+            got=result.outcome + (f", signal {result.signal}" if result.signal else ""),
+            next_command="look for work, waits or exits at the top of the file; kernels run in workers of their own",
+        )
+    audit = msgspec.convert(result.value["audit"], Audit)
+    if question.candidate is not None:
+        audit = msgspec.structs.replace(audit, candidate=reference_to(question.candidate, where="--candidate"))
+    return audit, result.value["files"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an audit is stated: a file in `root`, or a module, and its name there (None: the only one)."""
+
+    root: Path
+    file: str | None = None
+    module: str | None = None
+    name: str | None = None
+
+
+def locate(text: str) -> Place:
+    """AUDIT of the command line: a file, `file.py:name`, `module:name`, or a built-in name. Raises AuditFileError."""
+    if text in BUILT_IN:
+        return Place(Path.cwd(), module=BUILT_IN[text], name=text)
+    path, _, name = text.partition(":")
+    if path.endswith(".py"):
+        file = Path(path).resolve()
+        if not file.is_file():
+            raise AuditFileError(
+                "no such audit file", stage="audit", where=path, expected="a Python file", got="nothing there"
+            )
+        return Place(file.parent, file=file.name, name=name or None)
+    if name:
+        return Place(Path.cwd(), module=path, name=name)
+    raise AuditFileError(
+        "no audit of this name",
+        stage="audit",
+        where=text,
+        expected="a file, file.py:name, module:name, or one of " + ", ".join(BUILT_IN),
+        got=near(text, BUILT_IN),
+        next_command="kernel-audit run axpy",
+    )
+
+
+def _finished(out: Path) -> Answer:
+    if not is_bundle(out):
+        raise BundleError(
+            "something else is at the place of the bundle",
+            stage="run",
+            where=out.name,
+            expected="a free name or a finished bundle",
+            got="a folder or file that is no bundle",
+            next_command="choose another --out",
+        )
+    evidence, decision = read_bundle(out)
+    return Answer(evidence, decision, out / "report.html", finished_before=True)
+
+
+@contextmanager
+def _laboratory(question: Question, work: Path) -> Iterator[tuple[Laboratory, Pool]]:
+    with Pool(size=question.workers) as pool:
+        laboratory = Laboratory(pool, work, _roots(question), question.limits, question.workers)
+        try:
+            yield laboratory, pool
+        finally:
+            laboratory.close()
+
+
+def _roots(question: Question) -> list[Path]:
+    """The folders that file references are relative to: the audit's, and that of a candidate put in its place."""
+    roots = [locate(question.audit).root]
+    if (file := _candidate_path(question)) is not None:
+        if file.parent != roots[0] and (roots[0] / file.name).exists():
+            raise AuditFileError(
+                "a candidate file of the same name as a file beside the audit",
+                stage="audit",
+                where="--candidate",
+                expected="a file name of its own",
+                got=file.name,
+            )
+        roots.append(file.parent)
+    return roots
+
+
+def _candidate_path(question: Question) -> Path | None:
+    """The file of `--candidate`, None where there is none. Raises AuditFileError when it is not there."""
+    place, _, name = (question.candidate or "").rpartition(":")
+    if not place.endswith(".py"):
+        return None
+    if not Path(place).is_file():
+        raise AuditFileError(
+            "no such candidate file",
+            stage="audit",
+            where=f"--candidate {place}:{name}",
+            expected="a Python file",
+            got=place,
+        )
+    return Path(place).resolve()
+
+
+def _request(question: Question, pool: Pool, work: Path) -> tuple[Request, dict[str, str]]:
+    """The frozen question: fresh, or that of the interrupted audit, which must be the same."""
+    audit, files = evaluate(_localised(question), pool, Path(tempfile.mkdtemp(prefix="audit-", dir=work)))
+    if (file := _candidate_path(question)) is not None:
+        files[file.name] = str(file)
+    sources = {label: digest_bytes(Path(path).read_bytes()) for label, path in sorted(files.items())}
+    path = work / "request.json"
+    if path.exists():
+        known = msgspec.json.decode(path.read_bytes(), type=Request)
+        _require_same(known, audit, sources, question)
+        return known, files
+    seed = question.late_seed if question.late_seed is not None else secrets.randbits(63)
+    request = Request(
+        audit=audit,
+        cells=question.cells,
+        late_seed=seed,
+        late_seed_commitment=hashlib.sha256(str(seed).encode()).hexdigest(),
+        sources=sources,
+        tool_version=__version__,
+    )
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_bytes(encode(request))
+    unfinished.replace(path)
+    return request, files
+
+
+def _localised(question: Question) -> Question:
+    """A candidate given as a path is referred to by its name in its folder."""
+    if (file := _candidate_path(question)) is None:
+        return question
+    return replace(question, candidate=f"{file.name}:{str(question.candidate).rpartition(':')[2]}")
+
+
+def _require_same(known: Request, audit: Audit, sources: dict[str, str], question: Question) -> None:
+    changed = [label for label in {**known.sources, **sources} if known.sources.get(label) != sources.get(label)]
+    if digest_of(known.audit) == digest_of(audit) and known.cells == question.cells and not changed:
+        if known.tool_version == __version__:
+            return
+        changed = [f"kernel-audit itself: {known.tool_version} then, {__version__} now"]
+    raise BundleError(
+        "the interrupted audit asked another question",
+        stage="resume",
+        where="request.json",
+        expected="the audit, options and sources as they were",
+        got="changed: " + (", ".join(changed) or "the audit's contract or --cells"),
+        next_command="delete the .partial folder to start afresh",
+    )
+
+
+def _evidence(
+    question: Question, request: Request, matrix: Matrix, files: dict[str, str]
+) -> tuple[Evidence, dict[str, bytes]]:
+    sources = {}
+    for label, path in sorted({**matrix.source_files, **files}.items()):
+        try:
+            sources[label] = Path(path).read_bytes()
+        except OSError:
+            continue  # a worker named a file that is not there: it is not evidence
+    frozen = FrozenAudit(
+        audit=request.audit,
+        plan=matrix.plan,
+        late_seed=request.late_seed,
+        late_seed_commitment=request.late_seed_commitment,
+        sources={label: digest_bytes(data) for label, data in sources.items()},
+    )
+    records = matrix.records
+    evidence = Evidence(
+        frozen=frozen,
+        environment=environment_of(request.audit, matrix, question.command),
+        programs=records.programs,
+        cells=records.cells,
+        controls=records.controls,
+        refusals=records.refusals,
+    )
+    return evidence, sources
+
+
+def replay(folder: Path) -> tuple[Evidence, Decision, Decision]:
+    """(evidence, the bundle's decision, the decision that its records give now)."""
+    evidence, stated = read_bundle(folder)
+    return evidence, stated, decide(evidence)
+
+
+__all__ = ["BUILT_IN", "Answer", "Question", "check", "evaluate", "locate", "replay", "run"]

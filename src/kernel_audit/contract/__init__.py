@@ -1,0 +1,46 @@
+"""What a kernel promises, and the audit file that states it. No JAX."""
+
+from kernel_audit.contract.declare import audit, declared
+from kernel_audit.contract.functions import AUDIT_MODULE, reference_to, source_file
+from kernel_audit.contract.model import (
+    Agreement,
+    Audit,
+    Baseline,
+    ControlFunction,
+    Dimension,
+    Door,
+    FunctionRef,
+    Invariant,
+    Operand,
+    Oracle,
+    Precision,
+    Refusal,
+    Sequence,
+    Values,
+    Worth,
+)
+from kernel_audit.contract.spec import parse_array
+
+__all__ = [
+    "AUDIT_MODULE",
+    "Agreement",
+    "Audit",
+    "Baseline",
+    "ControlFunction",
+    "Dimension",
+    "Door",
+    "FunctionRef",
+    "Invariant",
+    "Operand",
+    "Oracle",
+    "Precision",
+    "Refusal",
+    "Sequence",
+    "Values",
+    "Worth",
+    "audit",
+    "declared",
+    "parse_array",
+    "reference_to",
+    "source_file",
+]

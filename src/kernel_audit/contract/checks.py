@@ -1,0 +1,205 @@
+"""What an audit must satisfy as a whole. Each check names the key at fault, what was expected and the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernel_audit.contract.dtypes import is_float
+from kernel_audit.contract.model import Audit
+from kernel_audit.contract.spec import parse_array
+from kernel_audit.contract.words import FAMILIES, OBJECTIVES
+from kernel_audit.errors import AuditFileError, near
+
+
+def check_audit(audit: Audit, others: Iterable[Audit] = ()) -> None:
+    """Raises AuditFileError at the first thing that cannot hold."""
+    _check_name(audit, others)
+    _check_operands(audit)
+    _check_references(audit)
+    _check_agreement(audit)
+    _check_shapes(audit)
+    _check_values(audit)
+    _check_invariants(audit)
+    _check_refusals(audit)
+    _check_worth(audit)
+
+
+def _fault(audit: Audit, what: str, key: str, expected: str, got: str) -> AuditFileError:
+    return AuditFileError(
+        what,
+        stage="audit",
+        where=f"audit {audit.name!r}: {key}",
+        expected=expected,
+        got=got,
+        settled={**audit.declared_dims, **{key: "|".join(value) for key, value in audit.dtypes.items()}},
+    )
+
+
+def _check_name(audit: Audit, others: Iterable[Audit]) -> None:
+    if not audit.name or not all(each.isalnum() or each in "-_." for each in audit.name):
+        raise _fault(
+            audit,
+            "a name that cannot be a name",
+            "name",
+            "letters, digits, '-', '_' and '.'",
+            repr(audit.name),
+        )
+    if any(each.name == audit.name for each in others):
+        raise _fault(audit, "two audits of one name", "name", "a name of its own: name='...'", repr(audit.name))
+
+
+def _check_operands(audit: Audit) -> None:
+    if not audit.operands:
+        raise _fault(audit, "no operands", "args", 'at least one, such as "x: f32[m=257, n=513]"', "an empty list")
+    used = {each.dtype for each in [*audit.operands, *audit.results]}
+    for variable in audit.dtypes:
+        if variable not in used:
+            raise _fault(
+                audit,
+                "a dtype variable that no operand uses",
+                "dtypes",
+                ", ".join(sorted(used)),
+                repr(variable),
+            )
+    for name in [*audit.tuning, *audit.modes, *audit.fixed]:
+        if sum(name in table for table in (audit.tuning, audit.modes, audit.fixed)) > 1:
+            raise _fault(audit, "a parameter stated twice", name, "one of tuning, modes and fixed", repr(name))
+
+
+def _check_references(audit: Audit) -> None:
+    if not audit.baselines:
+        raise _fault(
+            audit,
+            "no reference",
+            "baselines",
+            "at least one ordinary formulation under the same contract",
+            "an empty list",
+        )
+    names = [each.name for each in audit.baselines]
+    for name in names:
+        if names.count(name) > 1:
+            raise _fault(
+                audit,
+                "two baselines of one name",
+                "baselines",
+                "baseline(f, name='...', strong='...')",
+                repr(name),
+            )
+    if any(each.function == audit.candidate for each in audit.baselines):
+        raise _fault(audit, "the candidate is its own baseline", "baselines", "another function", audit.candidate.text)
+
+
+def _check_agreement(audit: Audit) -> None:
+    if audit.agreement.kind == "ulp" and audit.agreement.ulps < 0:
+        raise _fault(
+            audit,
+            "a negative tolerance",
+            "agreement",
+            "ulp(k) with k of 0 or more",
+            str(audit.agreement.ulps),
+        )
+    if audit.agreement.kind == "derived" and not 0 < audit.agreement.factor <= 16:
+        raise _fault(
+            audit,
+            "a factor outside reason",
+            "agreement",
+            "derived(factor) in (0, 16]",
+            str(audit.agreement.factor),
+        )
+
+
+def _check_shapes(audit: Audit) -> None:
+    known = audit.declared_dims
+    named = [("shapes", each) for each in audit.shapes]
+    for sequence in audit.sequences:
+        if not sequence.shapes:
+            raise _fault(audit, "an empty list of shapes", f"fixtures: {sequence.name}", "at least one shape", "[]")
+        named += [(f"fixtures: {sequence.name}", each) for each in sequence.shapes]
+    names = [each.name for each in audit.sequences]
+    if len(set(names)) < len(names):
+        raise _fault(audit, "two fixture sequences of one name", "fixtures", "distinct names", ", ".join(names))
+    for key, dims in named:
+        for name in [*dims, *known]:
+            if name not in known:
+                raise _fault(audit, "an unknown dimension", key, "one of " + ", ".join(known), near(name, known))
+            if name not in dims:
+                raise _fault(audit, "a shape that leaves a dimension out", key, f"a size for {name!r}", str(dims))
+        if not audit.admits(dims):
+            raise _fault(audit, "a shape that the contract does not admit", key, "sizes that `vary` admits", str(dims))
+
+
+def _check_values(audit: Audit) -> None:
+    if not audit.values.families:
+        raise _fault(audit, "no value families", "values", ", ".join(FAMILIES), "an empty list")
+    for family in audit.values.families:
+        if family not in FAMILIES:
+            raise _fault(
+                audit,
+                "an unknown value family",
+                "values",
+                "one of " + ", ".join(FAMILIES),
+                near(family, FAMILIES),
+            )
+    for key, value, choices in (
+        ("values(subnormals=)", audit.values.subnormals, ("preserve", "flush", "either")),
+        ("values(nonfinite=)", audit.values.nonfinite, ("propagate", "unspecified")),
+    ):
+        if value not in choices:
+            raise _fault(audit, "an unknown policy", key, "one of " + ", ".join(choices), near(value, choices))
+    if not is_float(audit.precision.arithmetic):
+        raise _fault(
+            audit,
+            "arithmetic in no float dtype",
+            "arithmetic",
+            "f32, bf16 or f16",
+            audit.precision.arithmetic,
+        )
+
+
+def _check_invariants(audit: Audit) -> None:
+    known = audit.declared_dims
+    for each in audit.invariants:
+        if each.dim not in known:
+            raise _fault(
+                audit,
+                "an unknown dimension",
+                f"invariants: {each.kind}",
+                "one of " + ", ".join(known),
+                near(each.dim, known),
+            )
+        if not audit.results or not any(each.dim in result.dims for result in audit.results):
+            raise _fault(
+                audit,
+                "an invariant along a dimension that no result has",
+                f"invariants: {each.kind}",
+                'results=["out: T[m, n]"] with that dimension',
+                repr(each.dim),
+            )
+
+
+def _check_refusals(audit: Audit) -> None:
+    operands = [each.name for each in audit.operands]
+    names = [each.name for each in audit.refusals]
+    for refusal in audit.refusals:
+        key = f"refuses: {refusal.name}"
+        if names.count(refusal.name) > 1:
+            raise _fault(audit, "two refusals of one name", key, "distinct names", repr(refusal.name))
+        if not refusal.operands and not refusal.keywords:
+            raise _fault(audit, "a refusal that changes nothing", key, "an operand or a keyword changed", "no change")
+        for name, text in refusal.operands.items():
+            if name not in operands:
+                raise _fault(audit, "an unknown operand", key, "one of " + ", ".join(operands), near(name, operands))
+            parse_array(text, where=f"audit {audit.name!r}: {key}")
+
+
+def _check_worth(audit: Audit) -> None:
+    if audit.worth.objective not in OBJECTIVES:
+        raise _fault(
+            audit,
+            "an unknown objective",
+            "worth",
+            "one of " + ", ".join(OBJECTIVES),
+            near(audit.worth.objective, OBJECTIVES),
+        )
+    if not 0 <= audit.worth.margin < 1:
+        raise _fault(audit, "a margin that is no share", "worth", "a share in [0, 1)", str(audit.worth.margin))

@@ -1,0 +1,269 @@
+"""`audit`: what an audit file says, checked and made into a record while the file is loaded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kernel_audit.contract.checks import check_audit
+from kernel_audit.contract.dtypes import full_name
+from kernel_audit.contract.functions import reference_to
+from kernel_audit.contract.model import (
+    Agreement,
+    Audit,
+    Baseline,
+    ControlFunction,
+    Dimension,
+    Door,
+    FunctionRef,
+    Invariant,
+    Operand,
+    Oracle,
+    Precision,
+    Refusal,
+    Sequence,
+    Values,
+    Worth,
+)
+from kernel_audit.contract.spec import parse_operands, require_judged
+from kernel_audit.contract.words import Vary, derived
+from kernel_audit.contract.words import values as default_values
+from kernel_audit.errors import AuditFileError, near
+
+declared: list[Audit] = []
+
+
+def audit(
+    *,
+    baselines: list[Callable[..., Any] | str | Baseline],
+    args: list[str],
+    worth: Worth,
+    name: str | None = None,
+    candidate: Callable[..., Any] | str | None = None,
+    dtypes: Mapping[str, list[str]] | None = None,
+    vary: Mapping[str, Any] | None = None,
+    results: list[str] | None = None,
+    tuning: Mapping[str, list[Any]] | None = None,
+    modes: Mapping[str, list[Any]] | None = None,
+    fixed: Mapping[str, Any] | None = None,
+    arithmetic: str = "float32",
+    agreement: Agreement | None = None,
+    oracle: Callable[..., Any] | str | None = None,
+    values: Values | None = None,
+    invariants: list[Invariant] | None = None,
+    refuses: list[Refusal] | None = None,
+    door: Door | None = None,
+    controls: list[ControlFunction] | None = None,
+    shapes: list[dict[str, int]] | None = None,
+    fixtures: list[Sequence] | None = None,
+    program_limit: int = 256,
+    targets: list[str] | None = None,
+    prediction: str = "",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares an audit: as a decorator of the candidate, or, with `candidate=`, at once.
+
+    args: operands, "NAME: DTYPE[DIM=SIZE, ...]" (spec.py). dtypes: dtype variables and their choices. vary: what sizes a
+    dimension may take: `any`, `multiple(k)`, `between(a, b)`, a list; a dimension not named is fixed. tuning: parameters
+    that must not change the result, with the choices to check; modes: parameters that must; fixed: other keywords.
+    agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
+    without it the first baseline is lifted to float64.
+
+    Raises AuditFileError naming the key at fault.
+    """
+    stated = agreement or derived()
+    variables = {key: _dtype_choices(key, choices) for key, choices in dict(dtypes or {}).items()}
+    operands, sizes = parse_operands(args, variables, where="args")
+    outcomes, sizes = _results(results or [], variables, operands, sizes)
+
+    def declare(reference: FunctionRef) -> None:
+        made = Audit(
+            name=name or reference.name.replace("_", "-"),
+            candidate=reference,
+            baselines=_baselines(baselines),
+            oracle=_oracle(oracle),
+            operands=operands,
+            results=outcomes,
+            dimensions=_dimensions(sizes, dict(vary or {})),
+            dtypes=variables,
+            modes=_choices(modes, "modes"),
+            tuning=_choices(tuning, "tuning"),
+            fixed=dict(fixed or {}),
+            precision=_precision(arithmetic, stated, oracle is not None),
+            agreement=stated,
+            values=values or default_values(),
+            invariants=list(invariants or []),
+            refusals=list(refuses or []),
+            door=door,
+            controls=list(controls or []),
+            shapes=list(shapes or []),
+            sequences=list(fixtures or []),
+            program_limit=program_limit,
+            targets=targets,
+            worth=worth,
+            prediction=prediction,
+        )
+        check_audit(made, declared)
+        declared.append(made)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        _check_keywords(function, [*dict(tuning or {}), *dict(modes or {}), *dict(fixed or {})], operands)
+        declare(reference_to(function, where="the decorated function"))
+        return function
+
+    if candidate is not None:
+        declare(reference_to(candidate, where="candidate"))
+    return decorate
+
+
+def _dtype_choices(variable: str, choices: list[str]) -> list[str]:
+    where = f"dtypes[{variable!r}]"
+    if isinstance(choices, str) or not choices:
+        raise AuditFileError(
+            "a dtype variable without choices",
+            stage="audit",
+            where=where,
+            expected='["f32", ...]',
+            got=repr(choices),
+        )
+    names = []
+    for text in choices:
+        found = full_name(text)
+        if found is None:
+            raise AuditFileError(
+                "an unknown dtype",
+                stage="audit",
+                where=where,
+                expected="f32, bf16, ...",
+                got=near(text, ["f32", "bf16", "f16", "i32"]),
+            )
+        names.append(require_judged(found, where))
+    return names
+
+
+def _results(
+    texts: list[str], variables: Mapping[str, list[str]], operands: list[Operand], sizes: dict[str, int]
+) -> tuple[list[Operand], dict[str, int]]:
+    if not texts:
+        return [], sizes
+    known = [f"{each.name}: {each.dtype}[{', '.join(_sized(dim, sizes) for dim in each.dims)}]" for each in operands]
+    try:
+        parsed, all_sizes = parse_operands([*known, *texts], variables, where="args and results")
+    except AuditFileError as fault:
+        fault.where = fault.where.replace("args and results", "results (counted after args)")
+        fault.args = (fault.text(),)
+        raise
+    return parsed[len(operands) :], all_sizes
+
+
+def _sized(dim: str | int, sizes: dict[str, int]) -> str:
+    return f"{dim}={sizes[dim]}" if isinstance(dim, str) else str(dim)
+
+
+def _dimensions(sizes: dict[str, int], vary: dict[str, Any]) -> list[Dimension]:
+    for key in vary:
+        if key not in sizes:
+            raise AuditFileError(
+                "an unknown dimension",
+                stage="audit",
+                where=f"vary[{key!r}]",
+                expected="one of " + ", ".join(sizes),
+                got=near(key, sizes),
+                settled=sizes,
+            )
+    return [_dimension(key, size, vary.get(key)) for key, size in sizes.items()]
+
+
+def _dimension(name: str, size: int, rule: Any) -> Dimension:
+    if rule is None:
+        made = Dimension(name=name, size=size)
+    elif rule is any or rule == "any":
+        made = Dimension(name=name, size=size, vary="any")
+    elif isinstance(rule, Vary):
+        made = Dimension(name=name, size=size, vary=rule.vary, values=rule.values)
+    elif isinstance(rule, list) and rule and all(isinstance(each, int) and each > 0 for each in rule):
+        made = Dimension(name=name, size=size, vary="choices", values=rule)
+    else:
+        raise AuditFileError(
+            "a rule that cannot be read",
+            stage="audit",
+            where=f"vary[{name!r}]",
+            expected="any, multiple(k), between(a, b) or a list of sizes",
+            got=repr(rule),
+        )
+    if not made.admits(size):
+        raise AuditFileError(
+            "a declared size that its own rule does not admit",
+            stage="audit",
+            where=f"vary[{name!r}]",
+            expected=f"{made.vary} {made.values}",
+            got=f"{name}={size}",
+        )
+    return made
+
+
+def _choices(table: Mapping[str, list[Any]] | None, where: str) -> dict[str, list[Any]]:
+    for key, choices in dict(table or {}).items():
+        if not isinstance(choices, list) or not choices:
+            raise AuditFileError(
+                "a parameter without choices",
+                stage="audit",
+                where=f"{where}[{key!r}]",
+                expected="a list with at least one choice",
+                got=repr(choices),
+            )
+    return {key: [_plain(each) for each in choices] for key, choices in dict(table or {}).items()}
+
+
+def _plain(value: Any) -> Any:
+    """Tuples become lists, as JSON has no tuples; they become tuples again when the candidate is called."""
+    return [_plain(each) for each in value] if isinstance(value, (tuple, list)) else value
+
+
+def _baselines(given: list[Callable[..., Any] | str | Baseline]) -> list[Baseline]:
+    made = []
+    for index, each in enumerate(given):
+        if isinstance(each, Baseline):
+            made.append(each)
+            continue
+        ref = reference_to(each, where=f"baselines[{index}]")
+        made.append(Baseline(name=ref.name, function=ref, strong="not stated"))
+    return made
+
+
+def _oracle(function: Callable[..., Any] | str | None) -> Oracle:
+    if function is None:
+        return Oracle(kind="lifted")
+    return Oracle(kind="independent", function=reference_to(function, where="oracle"))
+
+
+def _precision(arithmetic: str, agreement: Agreement, independent: bool) -> Precision:
+    name = full_name(arithmetic)
+    if name is None:
+        raise AuditFileError(
+            "an unknown arithmetic dtype",
+            stage="audit",
+            where="arithmetic",
+            expected="f32, bf16, ...",
+            got=near(arithmetic, ["f32", "bf16", "float32"]),
+        )
+    return Precision(arithmetic=name, oracle=name if agreement.kind == "exact" and independent else "float64")
+
+
+def _check_keywords(function: Callable[..., Any], names: list[str], operands: list[Operand]) -> None:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return
+    for name in names:
+        if name not in parameters:
+            raise AuditFileError(
+                "a parameter that the candidate does not have",
+                stage="audit",
+                where=f"tuning, modes or fixed: {name!r}",
+                expected="one of " + ", ".join(parameters),
+                got=near(name, parameters),
+                settled={"operands": ", ".join(each.name for each in operands)},
+            )

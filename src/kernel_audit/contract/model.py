@@ -1,0 +1,210 @@
+"""An audit as plain records: what a worker makes of an audit file, and all that the parent ever reads of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernel_audit.records import Record
+
+
+class FunctionRef(Record, kw_only=True):
+    """A function by place: `module` (dotted) or `file` (relative to the audit's folder), and its name there."""
+
+    module: str | None = None
+    file: str | None = None
+    name: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.module or self.file}:{self.name}"
+
+
+class Dimension(Record, kw_only=True):
+    """A named dimension: its declared size and what sizes the contract admits.
+
+    `vary` is "fixed", "any" (one or more), "multiple" (of `values[0]`), "between" (`values[0]` to `values[1]`, both
+    included) or "choices".
+    """
+
+    name: str
+    size: int
+    vary: str = "fixed"
+    values: list[int] = []
+
+    def admits(self, size: int) -> bool:
+        """Whether the contract promises anything at this size."""
+        if size < 1:
+            return False
+        if self.vary == "any":
+            return True
+        if self.vary == "multiple":
+            return size % self.values[0] == 0
+        if self.vary == "between":
+            return self.values[0] <= size <= self.values[1]
+        return size in (self.values or [self.size])
+
+
+class Operand(Record, kw_only=True):
+    """An array by name: `dtype` is a dtype's name or a dtype variable; `dims` are dimension names or fixed sizes."""
+
+    name: str
+    dtype: str
+    dims: list[str | int]
+
+    def shape(self, dims: dict[str, int]) -> tuple[int, ...]:
+        """Its shape when the named dimensions have these sizes."""
+        return tuple(dims[each] if isinstance(each, str) else each for each in self.dims)
+
+
+class Precision(Record, kw_only=True):
+    """How results are rounded: arithmetic in one dtype, `casts` roundings to the result's dtype at the very end.
+
+    `oracle` is the dtype in which the oracle calculates: the arithmetic itself where agreement is exact, else float64.
+    """
+
+    arithmetic: str
+    casts: int = 1
+    oracle: str
+
+
+class Agreement(Record, kw_only=True):
+    """When a result agrees with the represented-input oracle.
+
+    "exact": the same value, NaN matching NaN. "ulp": within `ulps` units in the last place of the result's dtype.
+    "derived": within a budget measured from the baseline's own arithmetic (see oracle/budget.py), times `factor`.
+    """
+
+    kind: str
+    ulps: int = 0
+    factor: float = 1.0
+    derivation: str
+
+
+class Values(Record, kw_only=True):
+    """What the contract promises for unusual values.
+
+    `subnormals`: "preserve", "flush" (operands and results become zeros of their sign) or "either". `nonfinite`:
+    "propagate" (as IEEE arithmetic does) or "unspecified" (run and recorded, not judged). `signed_zeros`: whether the
+    sign of a zero counts. `families`: the value families to draw.
+    """
+
+    families: list[str]
+    subnormals: str = "either"
+    nonfinite: str = "unspecified"
+    signed_zeros: bool = False
+
+
+class Invariant(Record, kw_only=True):
+    """`row-permutation`: permuting dimension `dim` of every operand that has it permutes the results, bit for bit."""
+
+    kind: str
+    dim: str
+
+
+class Refusal(Record, kw_only=True):
+    """An input that must be rejected before launch.
+
+    `operands` replaces operands by name ("bfloat16[8,128]"; the empty text leaves one out); `keywords` are passed to the
+    candidate; `raises` is the exception type's name; each of `names` must be in its message.
+    """
+
+    name: str
+    operands: dict[str, str] = {}
+    keywords: dict[str, Any] = {}
+    raises: str
+    names: list[str] = []
+
+
+class Door(Record, kw_only=True):
+    """The keywords by which a candidate itself is told to run on a target: `raises` without one, never simulates."""
+
+    keywords: dict[str, Any]
+    raises: str
+
+
+class Baseline(Record, kw_only=True):
+    """An ordinary or library formulation under the same contract, with a line why it is strong."""
+
+    name: str
+    function: FunctionRef
+    strong: str
+
+
+class Oracle(Record, kw_only=True):
+    """`independent`: host NumPy written by hand. `lifted`: the first baseline in float64; shares its mathematics."""
+
+    kind: str
+    function: FunctionRef | None = None
+
+
+class ControlFunction(Record, kw_only=True):
+    """A wrong variant of the oracle, written like it, which the comparison must reject."""
+
+    name: str
+    function: FunctionRef
+
+
+class Sequence(Record, kw_only=True):
+    """Fixtures drawn one after another from one generator: `default_rng(seed)`, operands in order, shapes in order."""
+
+    name: str
+    seed: int
+    shapes: list[dict[str, int]]
+
+
+class Worth(Record, kw_only=True):
+    """What is worth having: one objective with its margin (a share), others as margins not to lose."""
+
+    objective: str
+    margin: float
+    step: str | None = None
+    not_to_lose: dict[str, float] = {}
+
+
+class Audit(Record, kw_only=True):
+    """One question about one candidate, frozen. Its digest is the question's identity."""
+
+    schema: str = "kernel-audit/audit/1"
+    name: str
+    candidate: FunctionRef
+    baselines: list[Baseline]
+    oracle: Oracle
+    operands: list[Operand]
+    results: list[Operand]
+    dimensions: list[Dimension]
+    dtypes: dict[str, list[str]]
+    modes: dict[str, list[Any]] = {}
+    tuning: dict[str, list[Any]] = {}
+    fixed: dict[str, Any] = {}
+    precision: Precision
+    agreement: Agreement
+    values: Values
+    invariants: list[Invariant] = []
+    refusals: list[Refusal] = []
+    door: Door | None = None
+    controls: list[ControlFunction] = []
+    shapes: list[dict[str, int]] = []
+    sequences: list[Sequence] = []
+    program_limit: int = 256
+    targets: list[str] | None = None
+    worth: Worth
+    prediction: str = ""
+
+    def dimension(self, name: str) -> Dimension:
+        return next(each for each in self.dimensions if each.name == name)
+
+    @property
+    def declared_dims(self) -> dict[str, int]:
+        """Each dimension at its declared size."""
+        return {each.name: each.size for each in self.dimensions}
+
+    def dtype_bindings(self) -> list[dict[str, str]]:
+        """Every choice of the dtype variables; one empty choice where there is none."""
+        bindings: list[dict[str, str]] = [{}]
+        for variable, choices in self.dtypes.items():
+            bindings = [{**each, variable: choice} for each in bindings for choice in choices]
+        return bindings
+
+    def admits(self, dims: dict[str, int]) -> bool:
+        """Whether the contract promises anything at these sizes."""
+        return all(each.admits(dims[each.name]) for each in self.dimensions)

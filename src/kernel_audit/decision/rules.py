@@ -1,0 +1,218 @@
+"""The rules: each a small pure function from evidence to findings. No JAX, no clock, no file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from kernel_audit.decision.reasons import reasons
+from kernel_audit.evidence import Evidence
+from kernel_audit.records import Cell, Control, Finding
+
+Rule = Callable[[Evidence], list[Finding]]
+
+_DEATHS = ("crashed", "timed-out", "out-of-memory")
+_OUTCOME_CODES = {
+    "refused": "refused-valid-input",
+    "raised": "raised",
+    "import-failed": "import-failed",
+    "forged-output": "forged-output",
+    "tampered": "tampered",
+}
+_REFUSAL_CODES = {
+    "accepted": "refusal-missing",
+    "wrong-exception": "refusal-wrong-exception",
+    "value-not-named": "refusal-unnamed",
+}
+
+
+def finding(code: str, text: str, records: Iterable[str] = (), scope: str = "any target") -> Finding:
+    """A finding whose subject is that of its code."""
+    return Finding(code=code, subject=reasons()[code].subject, text=text, scope=scope, records=sorted(set(records)))
+
+
+def wrong_values(evidence: Evidence) -> list[Finding]:
+    """Judged cells that differ, where some baseline keeps the promise."""
+    by_code: dict[str, list[Cell]] = defaultdict(list)
+    for cell in evidence.cells:
+        if cell.judged and cell.outcome == "differs" and _baseline_keeps(cell):
+            by_code[cell.code or "retrace-differs"].append(cell)
+    return [_about_cells(code, cells) for code, cells in sorted(by_code.items())]
+
+
+def broken_by_all(evidence: Evidence) -> list[Finding]:
+    """Judged cells that differ where every baseline does too."""
+    cells = [each for each in evidence.cells if each.judged and each.outcome == "differs" and not _baseline_keeps(each)]
+    return [_about_cells("baseline-breaks-promise", cells)] if cells else []
+
+
+def other_outcomes(evidence: Evidence) -> list[Finding]:
+    """Cells without a result because of what the candidate did."""
+    by_code: dict[str, list[Cell]] = defaultdict(list)
+    for cell in evidence.cells:
+        if cell.outcome in _OUTCOME_CODES:
+            by_code[_OUTCOME_CODES[cell.outcome]].append(cell)
+        if cell.outcome in _DEATHS:
+            by_code[cell.outcome if _baseline_keeps(cell) else "environment-failed"].append(cell)
+        if cell.outcome == "unjudged":
+            by_code["oracle-failed"].append(cell)
+        if cell.outcome == "not-captured":
+            by_code["not-captured"].append(cell)
+    return [_about_cells(code, cells) for code, cells in sorted(by_code.items())]
+
+
+def broken_invariants(evidence: Evidence) -> list[Finding]:
+    """What must hold of every run, whatever its values."""
+    ran = [each for each in evidence.cells if each.output_digest is not None]
+    broken = {
+        "not-repeatable": [each for each in ran if each.repeatable is False],
+        "inputs-changed": [each for each in ran if each.inputs_unchanged is False],
+        "permutation-differs": [each for each in ran if each.judged and each.permutation_holds is False],
+        "race-detected": [each for each in ran if each.races],
+    }
+    return [_about_cells(code, cells) for code, cells in broken.items() if cells]
+
+
+def program_faults(evidence: Evidence) -> list[Finding]:
+    """What reading the captured programs shows."""
+    programs = [each for each in evidence.programs if each.side == "candidate"]
+    broken = {
+        "no-kernel": [each for each in programs if not each.kernels],
+        "retrace-differs": [each for each in programs if each.retrace_same is False],
+        "backend-dependent": [
+            each for each in programs if each.as_cpu_same is False and each.retrace_same is not False
+        ],
+        "writes-input": [each for each in programs if any(kernel.written_inputs for kernel in each.kernels)],
+        "donates-input": [each for each in programs if each.donated],
+    }
+    found = []
+    for code, faulty in broken.items():
+        if faulty:
+            first = faulty[0]
+            text = f"{len(faulty)} of {len(programs)} programs, first {', '.join(first.operands)}"
+            found.append(finding(code, f"{text}: {first.note}" if first.note else text, [each.key for each in faulty]))
+    return found
+
+
+def broken_refusals(evidence: Evidence) -> list[Finding]:
+    """Promised refusals that did not come, and the candidate's own door to a target."""
+    found = []
+    for check in evidence.refusals:
+        if check.outcome == "refused":
+            continue
+        if check.name == "door" and check.outcome == "accepted":
+            code = "target-door-open"
+        elif check.outcome == "simulates":
+            code = "simulation-in-target-mode"
+        elif check.outcome in (*_DEATHS, "forged-output", "tampered", "import-failed"):
+            code = check.outcome
+        else:
+            code = _REFUSAL_CODES.get(check.outcome, "refusal-missing")
+        said = f"raised {check.raised}: {check.message}" if check.raised else "raised nothing"
+        text = f"{check.name}: promised {check.promised}, {said if check.outcome != 'simulates' else check.message}"
+        found.append(finding(code, text[:300], [check.name]))
+    return found
+
+
+def controls_on_the_wrong_side(evidence: Evidence) -> list[Finding]:
+    """Controls that the comparison put on the wrong side, or could never tell apart."""
+    by_name: dict[str, list[Control]] = defaultdict(list)
+    for control in evidence.controls:
+        by_name[control.name].append(control)
+    found = []
+    for name, controls in sorted(by_name.items()):
+        wrong = [each for each in controls if each.outcome not in (each.expected, "not-applicable")]
+        if wrong:
+            code = "control-accepted" if wrong[0].expected == "rejected" else "oracle-rejected"
+            code = "baseline-rejected" if name.startswith("baseline:") else code
+            places = ", ".join(dict.fromkeys(f"{each.fixture} {each.dtype}" for each in wrong[:3]))
+            text = f"{name}: {len(wrong)} of {len(controls)}, first at {places} {wrong[0].reason}".rstrip()
+            found.append(finding(code, text, [f"{name}@{each.fixture}" for each in wrong]))
+        elif name == "zeros" and all(each.outcome == "not-applicable" for each in controls):
+            found.append(finding("control-never-applied", f"{name}: equals the oracle at every fixture", [name]))
+    return found
+
+
+def nothing_judged(evidence: Evidence) -> list[Finding]:
+    """An audit that compared nothing has shown nothing."""
+    if any(each.judged and each.outcome in ("agrees", "differs") for each in evidence.cells):
+        return []
+    if any(reasons()[each.code].effect == "revise" for each in other_outcomes(evidence)):
+        return []
+    return [finding("nothing-judged", f"{len(evidence.cells)} cells, none compared under a promise")]
+
+
+def tails_missing(evidence: Evidence) -> list[Finding]:
+    """Whether some judged fixture does not divide into the kernels' blocks."""
+    blocks = {
+        tuple(block[-2:])
+        for program in evidence.programs
+        if program.side == "candidate"
+        for kernel in program.kernels
+        for block in [*kernel.blocks, *kernel.allocations]
+        if len(block) >= 2
+    }
+    extents = {extent for block in blocks for extent in block if extent > 1}
+    judged = [each for each in evidence.cells if each.outcome == "agrees"]
+    if not judged or not extents:
+        return []
+    if any(size % extent for cell in judged for size in cell.shape for extent in extents):
+        return []
+    return [finding("divisible-only", f"all shapes divide by the block extents {sorted(extents)}")]
+
+
+def target_missing(evidence: Evidence) -> list[Finding]:
+    """What no interpreter can settle."""
+    audit = evidence.frozen.audit
+    found = [
+        finding(
+            "interpreter-blind-spots",
+            "values only: dot precision on a matrix unit, on-chip random numbers, memory limits, layouts and time are not "
+            "modelled",
+        )
+    ]
+    targets = declared_targets(evidence)
+    if targets:
+        scope = ", ".join(targets)
+        found.append(finding("no-target-receipt", f"nothing was run on {scope}", scope=scope))
+    else:
+        found.append(finding("no-target-declared", "targets=[]: no device could settle what the kernel is worth"))
+    if audit.worth.step is None:
+        found.append(finding("no-step-named", f"worth: {audit.worth.objective}, in no step"))
+    return found
+
+
+def declared_targets(evidence: Evidence) -> list[str]:
+    """The targets that the audit names; by what the kernels are written with where it names none."""
+    stated = evidence.frozen.audit.targets
+    return ["tpu:v5e"] if stated is None else list(stated)
+
+
+RULES: tuple[Rule, ...] = (
+    wrong_values,
+    broken_by_all,
+    other_outcomes,
+    broken_invariants,
+    program_faults,
+    broken_refusals,
+    controls_on_the_wrong_side,
+    nothing_judged,
+    tails_missing,
+    target_missing,
+)
+
+
+def _baseline_keeps(cell: Cell) -> bool:
+    # Cells of unjudged fixtures have no baseline verdict: there the baseline's survival is what counts.
+    return cell.baseline_outcome in ("agrees", None)
+
+
+def _about_cells(code: str, cells: list[Cell]) -> Finding:
+    first = cells[0]
+    text = f"{len(cells)} cells, first {first.id}"
+    if first.differing_first and first.outcome == "differs":
+        where = first.differing_first[0]
+        text += f": at {where.position} {where.actual} instead of {where.expected}"
+    elif first.note:
+        text += f": {first.note}"
+    return finding(code, text, [each.id for each in cells])

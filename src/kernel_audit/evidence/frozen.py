@@ -1,0 +1,35 @@
+"""What the bundle holds of the question, and everything that was observed about it, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kernel_audit.contract import Audit
+from kernel_audit.records import CaptureRecord, Cell, Control, Environment, Plan, Record, RefusalCheck
+
+
+class FrozenAudit(Record, kw_only=True):
+    """The frozen question: `audit.json`.
+
+    `late_seed` draws the values of the family "fresh"; `late_seed_commitment` is the SHA-256 of its decimal text and was
+    written before the candidate was loaded. `sources` maps each judged source under `sources/` to its digest.
+    """
+
+    schema: str = "kernel-audit/frozen-audit/1"
+    audit: Audit
+    plan: Plan
+    late_seed: int
+    late_seed_commitment: str
+    sources: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All records of one audit: what `decide` sees, whether just observed or read from a bundle."""
+
+    frozen: FrozenAudit
+    environment: Environment
+    programs: list[CaptureRecord] = field(default_factory=list)
+    cells: list[Cell] = field(default_factory=list)
+    controls: list[Control] = field(default_factory=list)
+    refusals: list[RefusalCheck] = field(default_factory=list)

@@ -1,0 +1,151 @@
+"""Reads the records of a bundle, strictly. Missing, ambiguous and corrupt evidence are told apart, and named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kernel_audit.errors import BundleError
+from kernel_audit.evidence import layout
+from kernel_audit.evidence.frozen import Evidence, FrozenAudit
+from kernel_audit.evidence.regular import read_regular
+from kernel_audit.records import (
+    CaptureRecord,
+    Cell,
+    Control,
+    Decision,
+    Environment,
+    RefusalCheck,
+    decode,
+    encode,
+)
+
+R = TypeVar("R")
+
+
+def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
+    """All records of a bundle. Digests are `verify_integrity`'s part, contradictions `consistency`'s.
+
+    Raises BundleError naming file, line and field. Its first words tell the case: "missing evidence" (no such file),
+    "corrupt evidence" (not canonical JSON of the record), "ambiguous evidence" (a key, or a record, that comes
+    twice), or "a record of another version".
+    """
+    evidence = Evidence(
+        frozen=_one(folder, layout.AUDIT, FrozenAudit),
+        environment=_one(folder, layout.ENVIRONMENT, Environment),
+        programs=_array(folder, layout.PROGRAMS, CaptureRecord, lambda each: (each.side, each.key)),
+        cells=_each_line(folder, layout.CELLS, Cell, lambda each: each.id),
+        controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
+        refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
+    )
+    return evidence, _one(folder, layout.DECISION, Decision)
+
+
+def _control_key(control: Control) -> Hashable:
+    return control.name, control.fixture, control.dtype, encode(control.mode)
+
+
+def _one(folder: Path, name: str, kind: type[R]) -> R:
+    return _record(read_regular(folder, name), kind, name)
+
+
+def _array(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashable]) -> list[R]:
+    data = read_regular(folder, name)
+    records = _decoded(data, list[kind], name)
+    for index, each in enumerate(records):
+        _check_version(each, f"{name} [{index}]")
+    _check_canonical(data, records, name)
+    _check_distinct([(f"{name} [{index}]", key(each)) for index, each in enumerate(records)])
+    return records
+
+
+def _each_line(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashable]) -> list[R]:
+    data = read_regular(folder, name)
+    if data and not data.endswith(b"\n"):
+        line = data.count(b"\n") + 1
+        raise BundleError(
+            "corrupt evidence: the last line has no end",
+            stage="read",
+            where=f"{name} line {line}",
+            expected="a record and a line feed",
+            got="a record that may be cut off",
+        )
+    lines = data.split(b"\n")[:-1]
+    records = [_record(line, kind, f"{name} line {number}") for number, line in enumerate(lines, start=1)]
+    _check_distinct([(f"{name} line {number}", key(each)) for number, each in enumerate(records, start=1)])
+    return records
+
+
+def _record(data: bytes, kind: type[R], where: str) -> R:
+    record = _decoded(data, kind, where)
+    _check_version(record, where)
+    _check_canonical(data, record, where)
+    return record
+
+
+def _decoded(data: bytes, kind: Any, where: str) -> Any:
+    try:
+        return decode(data, kind, where=where)
+    except BundleError as error:
+        if error.expected is not None:  # a record of another version: says so itself
+            raise
+        raise BundleError(f"corrupt evidence: {error.what}", stage="read", where=where, got=error.got) from None
+    except RecursionError:
+        raise BundleError("corrupt evidence: nested too deeply", stage="read", where=where) from None
+
+
+def _check_version(record: Any, where: str) -> None:
+    ours = next((each for each in record.__struct_defaults__ if str(each).startswith("kernel-audit/")), None)
+    found = getattr(record, "schema", None)
+    if found != ours:
+        raise BundleError("a record of another version", stage="read", where=where, expected=ours, got=found)
+
+
+def _check_canonical(data: bytes, value: Any, where: str) -> None:
+    """Other bytes of the same value are refused: a digest of the record must be the digest of the file."""
+    if encode(value) == data:
+        return
+    if (twice := _repeated_key(data)) is not None:
+        raise BundleError(
+            "ambiguous evidence: a key that comes twice", stage="read", where=where, expected="each once", got=twice
+        )
+    raise BundleError(
+        "corrupt evidence: not canonical JSON",
+        stage="read",
+        where=where,
+        expected="sorted keys, no spaces, shortest numbers, every field present",
+        got="another spelling of the record",
+    )
+
+
+def _repeated_key(data: bytes) -> str | None:
+    found: list[str] = []
+
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names = [name for name, _ in pairs]
+        found.extend(name for name in names if names.count(name) > 1)
+        return dict(pairs)
+
+    json.loads(data, object_pairs_hook=collect)
+    return repr(found[0]) if found else None
+
+
+def _check_distinct(keys: list[tuple[str, Hashable]]) -> None:
+    first: dict[Hashable, str] = {}
+    for where, key in keys:
+        if key in first:
+            raise BundleError(
+                "ambiguous evidence: two records of one name",
+                stage="read",
+                where=where,
+                expected="each once",
+                got=f"{_shown(key)} again, first at {first[key]}",
+            )
+        first[key] = where
+
+
+def _shown(key: Hashable) -> str:
+    parts = key if isinstance(key, tuple) else (key,)
+    return " / ".join(part.decode() if isinstance(part, bytes) else str(part) for part in parts)

@@ -1,0 +1,7 @@
+"""The built-in kernels and what they are compared with.
+
+Nothing is imported here, so that naming a kernel does not load JAX and the oracle can be had without any
+kernel.
+"""
+
+__all__ = ["axpy_block", "axpy_references", "blocked_axpy", "pipelined_axpy", "preconditions"]

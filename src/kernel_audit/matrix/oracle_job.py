@@ -1,0 +1,106 @@
+"""Jobs of the oracle worker: expectations of fixtures. The candidate is never called here, nor sent here as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kernel_audit.contract import Audit
+from kernel_audit.errors import AuditFileError
+from kernel_audit.fixture import originals, represented
+from kernel_audit.matrix.loading import load_function
+from kernel_audit.oracle import SAMPLES, as_leaves, budget, expectation, leaves
+from kernel_audit.records import Fixture
+from kernel_audit.worker import read_arrays
+
+Leaves = list[np.ndarray]
+
+
+def expect(
+    steps: Any,
+    *,
+    audit: dict[str, Any],
+    roots: list[str],
+    wanted: list[dict[str, Any]],
+    fixtures: list[dict[str, Any]],
+) -> None:
+    """One step for each wanted (fixture, binding, mode): the arrays of oracle/expectation.py.
+
+    Each item of `wanted` has "id", "fixture", "binding", "mode", "results" (dtypes) and, for a lifted oracle,
+    "lifted" (the folder of the baseline's lift job) and "program" (its step).
+    """
+    contract = msgspec.convert(audit, Audit)
+    by_name = {each.name: each for each in msgspec.convert(fixtures, list[Fixture])}
+    for item in wanted:
+        steps.begin(item["id"])
+        fixture = by_name[item["fixture"]]
+        if contract.oracle.kind == "independent":
+            arrays = _independent(contract, [Path(each) for each in roots], fixture, item)
+        else:
+            arrays = _lifted(contract, fixture, item)
+        steps.finish(item["id"], {}, arrays)
+
+
+def _independent(audit: Audit, roots: list[Path], fixture: Fixture, item: dict[str, Any]) -> dict[str, np.ndarray]:
+    assert audit.oracle.function is not None
+    oracle = _host(load_function(audit.oracle.function, roots), audit, item["mode"])
+    controls = {each.name: _host(load_function(each.function, roots), audit, item["mode"]) for each in audit.controls}
+    arrays = expectation(audit, fixture, item["binding"], item["results"], oracle, controls)
+    if audit.agreement.kind == "derived":
+        _add_budget(audit, fixture, item, arrays)
+    return arrays
+
+
+def _host(function: Callable[..., Any], audit: Audit, mode: dict[str, Any]) -> Callable[..., Leaves]:
+    names = [each.name for each in audit.operands]
+
+    def oracle(given: dict[str, np.ndarray]) -> Leaves:
+        try:
+            return as_leaves(function(*[given[name] for name in names], **mode))
+        except Exception as error:
+            raise AuditFileError(
+                "the oracle raised",
+                stage="oracle",
+                where=f"{function.__module__}:{function.__name__}",
+                expected="one array, or a tuple of arrays",
+                got=f"{type(error).__name__}: {error}",
+                settled={name: f"{array.dtype}{list(array.shape)}" for name, array in given.items()},
+            ) from None
+
+    return oracle
+
+
+def _lifted(audit: Audit, fixture: Fixture, item: dict[str, Any]) -> dict[str, np.ndarray]:
+    run = _exported(item, "lifted")
+    names = [each.name for each in audit.operands]
+    dtypes = [np.dtype(each) for each in item["lifted_operands"]]
+
+    def oracle(given: dict[str, np.ndarray]) -> Leaves:
+        return run([given[name].astype(dtype) for name, dtype in zip(names, dtypes, strict=True)])
+
+    arrays = expectation(audit, fixture, item["binding"], item["results"], oracle, {})
+    if audit.agreement.kind == "derived":
+        _add_budget(audit, fixture, item, arrays)
+    return arrays
+
+
+def _add_budget(audit: Audit, fixture: Fixture, item: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    run = _exported(item, "noisy")
+    stored = list(represented(audit, originals(audit, fixture), item["binding"]).values())
+    samples = [run([np.uint32(seed), *stored]) for seed in range(SAMPLES)]
+    for index, precise in enumerate(leaves(arrays, "precise")):
+        drawn = [each[index] for each in samples]
+        arrays[f"budget.{index}"] = budget(drawn, precise, item["results"][index], audit.agreement.factor)
+
+
+def _exported(item: dict[str, Any], name: str) -> Callable[[list[np.ndarray]], Leaves]:
+    import jax
+    from jax import export
+
+    data = read_arrays(Path(item["lifted"]), item["program"])[name].tobytes()
+    call = jax.jit(export.deserialize(bytearray(data)).call)
+    return lambda arrays: [np.asarray(each) for each in call(*arrays)]

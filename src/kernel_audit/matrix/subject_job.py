@@ -1,0 +1,231 @@
+"""Jobs of the subject worker: the only ones that import a candidate (or a baseline)."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import msgspec
+import numpy as np
+
+from kernel_audit.contract import Audit, FunctionRef, parse_array
+from kernel_audit.errors import AuditError
+from kernel_audit.matrix.cell_run import run_cell
+from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
+from kernel_audit.matrix.plan import GENERIC
+from kernel_audit.program import (
+    CandidateRaised,
+    Generic,
+    Program,
+    TpuInterpreter,
+    capture,
+    claimed_backend,
+    described,
+    refuse_by_name,
+    run_simulated,
+)
+from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
+
+DEVICE_KIND = "TPU v5 lite"
+
+
+class Subject:
+    """An imported function with its audit: captures programs and says whether the libraries are still themselves."""
+
+    def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
+        self.audit = msgspec.convert(audit, Audit)
+        self.roots = [Path(each) for each in roots]
+        before = set(sys.modules)
+        state = watched_state()
+        steps.begin(IMPORT)
+        self.function = load_function(msgspec.convert(function, FunctionRef), self.roots)
+        self._state = state
+        steps.finish(IMPORT, {"sources": sources(self.roots, before), "tampered": self.tampered()})
+
+    def tampered(self) -> list[str]:
+        return tampered(self._state)
+
+    def capture(self, plan: ProgramPlan, *, tuned: bool) -> Program:
+        """The program of a plan; a baseline has no tuning."""
+        operands = tuple(
+            jax.ShapeDtypeStruct(each.shape(plan.dims), plan.binding.get(each.dtype, each.dtype))
+            for each in self.audit.operands
+        )
+        extra = (self.audit.fixed, plan.configuration) if tuned else ()
+        return capture(self.function, operands, keywords=as_keywords(plan.mode, *extra), device_kind=DEVICE_KIND)
+
+
+def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
+    """Captures one program a configuration and tells the block shapes of its kernels: the plan needs them."""
+    with claimed_backend("tpu"):
+        subject = Subject(steps, audit, audit["candidate"], roots)
+        for plan in msgspec.convert(programs, list[ProgramPlan]):
+            with _step(steps, plan.key, subject) as told:
+                told["kernels"] = msgspec.to_builtins(subject.capture(plan, tuned=True).kernels)
+
+
+def capture_programs(
+    steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]], side: str
+) -> None:
+    """Captures programs of one side ("candidate", or a baseline's name) and exports those that run from bytes."""
+    function = audit["candidate"]
+    if side != "candidate":
+        function = next(each["function"] for each in audit["baselines"] if each["name"] == side)
+    with claimed_backend("tpu"):
+        subject = Subject(steps, audit, function, roots)
+        for plan in msgspec.convert(programs, list[ProgramPlan]):
+            arrays: dict[str, np.ndarray] = {}
+            with _step(steps, plan.key, subject, arrays) as told:
+                _capture_one(subject, plan, side, told, arrays)
+
+
+def _capture_one(
+    subject: Subject, plan: ProgramPlan, side: str, told: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    tuned = side == "candidate"
+    program = subject.capture(plan, tuned=tuned)
+    exports: dict[str, str] = {}
+    if tuned:
+        told.update(_second_looks(subject, plan, program))
+    if plan.engine == GENERIC:
+        try:
+            refuse_by_name(program, Generic())
+            data = program.export(Generic())
+        except AuditError as error:
+            told["not_exported"] = error.text()
+        else:
+            exports["generic"] = digest_bytes(data)
+            arrays["bytes"] = np.frombuffer(data, np.uint8)
+    told["record"] = msgspec.to_builtins(
+        program.record(key=plan.key, side=side, configuration=plan.configuration, mode=plan.mode, exports=exports)
+    )
+
+
+def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
+    """Whether a second trace gives the same program, and a third one where the backend is said to be a CPU."""
+    looks = {}
+    for name, backend in (("retrace", "tpu"), ("as_cpu", "cpu")):
+        with claimed_backend(backend):
+            try:
+                looks[name] = subject.capture(plan, tuned=True).digest == program.digest
+            except CandidateRaised as error:
+                looks[name] = False
+                looks[f"{name}_raised"] = f"{error.type_name}: {error.message}"
+    return looks
+
+
+def simulate(
+    steps: Any,
+    *,
+    audit: dict[str, Any],
+    roots: list[str],
+    programs: list[dict[str, Any]],
+    cells: list[dict[str, Any]],
+    fixtures: list[dict[str, Any]],
+    digests: dict[str, str],
+) -> None:
+    """Runs cells in the TPU interpreter, which cannot be exported: the candidate is imported again, and each program's
+    digest must be the one captured before its inputs were drawn."""
+    plans = {each.key: each for each in msgspec.convert(programs, list[ProgramPlan])}
+    by_name = {each.name: each for each in msgspec.convert(fixtures, list[Fixture])}
+    mode = TpuInterpreter()
+    with claimed_backend("tpu"):
+        subject = Subject(steps, audit, audit["candidate"], roots)
+        made: dict[str, Callable[[list[np.ndarray]], tuple[list[np.ndarray], bool]]] = {}
+        for cell in cells:
+            arrays: dict[str, np.ndarray] = {}
+            plan = plans[cell["program"]]
+            with _step(steps, cell["id"], subject, arrays) as told:
+                told.update(actual_backend=jax.devices()[0].platform, poison=mode.uninitialized_memory)
+                if plan.key not in made:
+                    program = subject.capture(plan, tuned=True)
+                    told["same_program"] = program.digest == digests[plan.key]
+                    made[plan.key] = _simulated_call(program, mode)
+                observed, outputs = run_cell(subject.audit, by_name[cell["fixture"]], plan.binding, made[plan.key])
+                told.update(observed)
+                arrays.update(outputs)
+
+
+def _simulated_call(
+    program: Program, mode: TpuInterpreter
+) -> Callable[[list[np.ndarray]], tuple[list[np.ndarray], bool]]:
+    executable = program.executable(mode)
+
+    def call(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], bool]:
+        found = run_simulated(executable, arrays)
+        return [np.asarray(each) for each in found.outputs], found.races
+
+    return call
+
+
+def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
+    """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
+    subject = Subject(steps, audit, audit["candidate"], roots)
+    for refusal in subject.audit.refusals:
+        with _step(steps, refusal.name, subject) as told:
+            told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
+    if subject.audit.door is not None:
+        keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
+        with _step(steps, "door", subject) as told:
+            told.update(_try(subject, {}, keywords))
+        with _step(steps, "door-opened", subject) as told:
+            told["authored"] = _authored_interpret(subject, keywords)
+
+
+def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtypeStruct, ...]:
+    binding = subject.audit.dtype_bindings()[0]
+    made = []
+    for each in subject.audit.operands:
+        if each.name in changed:
+            dtype, shape = parse_array(changed[each.name], where=each.name)
+        else:
+            dtype, shape = binding.get(each.dtype, each.dtype), each.shape(subject.audit.declared_dims)
+        made.append(jax.ShapeDtypeStruct(shape, dtype))
+    return tuple(made)
+
+
+def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
+    """What the candidate says to these operands, before anything is launched."""
+    try:
+        with described(DEVICE_KIND):
+            jax.make_jaxpr(lambda *given: subject.function(*given, **keywords))(*_operands(subject, changed))
+    except Exception as error:
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        return {"raised": type(error).__name__, "kinds": kinds, "message": str(error)[:500]}
+    return {"raised": ""}
+
+
+def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
+    """How the author's target mode would run each kernel, were there a target."""
+    with claimed_backend("tpu"):
+        try:
+            program = capture(subject.function, _operands(subject, {}), keywords=keywords, device_kind=DEVICE_KIND)
+        except CandidateRaised:
+            return []
+    return [kernel.authored_interpret for kernel in program.kernels]
+
+
+@contextlib.contextmanager
+def _step(
+    steps: Any, name: str, subject: Subject, arrays: dict[str, np.ndarray] | None = None
+) -> Iterator[dict[str, Any]]:
+    """A step whose value says what the candidate raised while traced and what it tampered with."""
+    told: dict[str, Any] = {}
+    steps.begin(name)
+    try:
+        yield told
+    except CandidateRaised as error:
+        told["refused"] = {
+            "raised": error.type_name,
+            "kinds": list(error.mro),
+            "message": error.message[:500],
+            "at": error.location,
+        }
+    except AuditError as error:
+        told["fault"] = error.parts()
+    told["tampered"] = subject.tampered()
+    steps.finish(name, told, arrays or None)

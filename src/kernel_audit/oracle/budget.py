@@ -1,0 +1,29 @@
+"""A derived budget: how far the baseline's own rounding moves its result, element by element."""
+
+from __future__ import annotations
+
+import ml_dtypes  # registers bfloat16 and float8 with NumPy
+import numpy as np
+
+SAMPLES = 16
+
+
+def budget(samples: list[np.ndarray], precise: np.ndarray, dtype: str, factor: float) -> np.ndarray:
+    """The largest error that a result of `dtype` may have against `precise` (float64), of its shape.
+
+    factor x max(noise of the element, root mean square noise of the array), plus one unit in the last place for the cast.
+    `samples` are results of the baseline re-evaluated with noise (oracle/lifted.py), each in the result's dtype.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        moved = [np.abs(each.astype(np.float64) - precise) for each in samples]
+        noise = np.nan_to_num(np.max(moved, axis=0), nan=0.0, posinf=0.0)
+        typical = float(np.sqrt(np.mean(noise**2))) if noise.size else 0.0
+        return factor * np.maximum(noise, typical) + unit_in_last_place(precise, dtype)
+
+
+def unit_in_last_place(values: np.ndarray, dtype: str) -> np.ndarray:
+    """Spacing of `dtype` at each |value| (float64): 2**(exponent - fraction bits), not below the smallest subnormal."""
+    info = ml_dtypes.finfo(np.dtype(dtype))
+    magnitude = np.maximum(np.abs(np.nan_to_num(values.astype(np.float64))), float(info.smallest_normal))
+    exponent = np.floor(np.log2(magnitude))
+    return np.exp2(np.minimum(exponent, float(info.maxexp) - 1) - info.nmant)
