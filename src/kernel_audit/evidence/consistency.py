@@ -46,10 +46,11 @@ def consistency(evidence: Evidence, decision: Decision, manifest: Manifest | Non
 
 
 def record_names(evidence: Evidence) -> set[str]:
-    """What a finding may rest on: cell ids, names of controls, refusals, fixtures and baselines, program keys and digests,
-    names of record files and the audit's own name.
+    """What a finding may rest on: cell ids, controls ("zeros", or "zeros@8x128-normal" at one fixture), refusals, fixtures,
+    baselines, program keys and digests, names of record files and the audit's own name.
     """
     names = {each.id for each in evidence.cells} | {each.id for each in evidence.frozen.plan.cells}
+    names |= {f"{each.name}@{each.fixture}" for each in evidence.controls}
     names |= {each.name for each in evidence.controls} | {each.name for each in evidence.refusals}
     names |= {each.name for each in evidence.frozen.plan.fixtures}
     names |= {each.key for each in evidence.frozen.plan.programs}

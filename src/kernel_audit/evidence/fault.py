@@ -28,5 +28,5 @@ class Fault(Record, kw_only=True):
 
     @property
     def place(self) -> str:
-        """ "cells.jsonl line 3", or the file alone."""
-        return self.file if self.line is None else f"{self.file} line {self.line}"
+        """ "cells.jsonl, line 3", or the file alone."""
+        return self.file if self.line is None else f"{self.file}, line {self.line}"

@@ -60,14 +60,16 @@ def _walk(folder: Path) -> tuple[dict[str, int], list[Fault]]:
         except OSError as error:
             kind = fault.MISSING if not inner and isinstance(error, FileNotFoundError) else fault.UNREADABLE
             text = f"the folder cannot be listed: {error.strerror}"
-            faults.append(Fault(file=_shown(inner) or ".", kind=kind, text=text))
+            faults.append(Fault(file=layout.shown_name(inner) or ".", kind=kind, text=text))
             continue
         for entry in entries:
             name = f"{inner}/{entry}" if inner else entry
             try:
                 present[name] = os.lstat(folder / name).st_mode
             except OSError as error:
-                faults.append(Fault(file=_shown(name), kind=fault.UNREADABLE, text=error.strerror or "no status"))
+                faults.append(
+                    Fault(file=layout.shown_name(name), kind=fault.UNREADABLE, text=error.strerror or "no status")
+                )
                 continue
             if stat.S_ISDIR(present[name]):
                 waiting.append(name)
@@ -140,7 +142,9 @@ def _file_faults(folder: Path, digests: dict[str, str], present: dict[str, int])
     for name, mode in present.items():
         if name in digests or name in _OUTSIDE or (stat.S_ISDIR(mode) and name in folders):
             continue
-        yield Fault(file=_shown(name), kind=fault.EXTRA, text=f"{kind_of(mode)} that the manifest does not name")
+        yield Fault(
+            file=layout.shown_name(name), kind=fault.EXTRA, text=f"{kind_of(mode)} that the manifest does not name"
+        )
 
 
 def _one_file(folder: Path, name: str, digest: str, present: dict[str, int]) -> Fault | None:
@@ -156,8 +160,3 @@ def _one_file(folder: Path, name: str, digest: str, present: dict[str, int]) -> 
     if found != digest:
         return Fault(file=name, kind=fault.CHANGED, text="its bytes are not those that the manifest names")
     return None
-
-
-def _shown(name: str) -> str:
-    """A name as printable text, whatever bytes it has on the disk."""
-    return name.encode("utf-8", "backslashreplace").decode()

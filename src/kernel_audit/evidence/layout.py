@@ -29,3 +29,8 @@ def is_plain_name(name: str) -> bool:
     if not name or len(name) > _LONGEST_NAME or "\\" in name or not name.isprintable():
         return False
     return all(part not in ("", ".", "..") for part in name.split("/"))
+
+
+def shown_name(name: str) -> str:
+    """A file's name as text that can be printed, whatever bytes it has on the disk."""
+    return name.encode("utf-8", "backslashreplace").decode()

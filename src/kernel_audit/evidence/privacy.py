@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kernel_audit.evidence.fault import PRIVATE, UNREADABLE, Fault
+from kernel_audit.evidence.layout import shown_name
 from kernel_audit.evidence.regular import NotRegular, open_regular
 
 TEXT_FILES = (".json", ".jsonl", ".html", ".svg", ".py", ".txt", ".toml", ".sha256", ".md", ".xml", ".csv")
@@ -44,7 +45,7 @@ def private_text(folder: Path, names: Iterable[str] = ()) -> list[Fault]:
     faults: list[Fault] = []
     for path in sorted(folder.rglob("*")):
         if path.suffix in TEXT_FILES and not path.is_dir():
-            faults += _in_file(path, path.relative_to(folder).as_posix(), patterns)
+            faults += _in_file(path, shown_name(path.relative_to(folder).as_posix()), patterns)
     return faults
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import layout
 from kernel_audit.evidence.frozen import Evidence, FrozenAudit
@@ -53,11 +55,15 @@ def _one(folder: Path, name: str, kind: type[R]) -> R:
 
 def _array(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashable]) -> list[R]:
     data = read_regular(folder, name)
-    records = _decoded(data, list[kind], name)
-    for index, each in enumerate(records):
-        _check_version(each, f"{name} [{index}]")
+    try:
+        items = msgspec.json.decode(data, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BundleError(
+            f"corrupt evidence: not an array of {kind.__name__} records", stage="read", where=name, got=str(error)
+        ) from None
+    records = [_record(bytes(item), kind, f"{name}, item {index}") for index, item in enumerate(items)]
     _check_canonical(data, records, name)
-    _check_distinct([(f"{name} [{index}]", key(each)) for index, each in enumerate(records)])
+    _check_distinct([(f"{name}, item {index}", key(each)) for index, each in enumerate(records)])
     return records
 
 
@@ -68,13 +74,13 @@ def _each_line(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashab
         raise BundleError(
             "corrupt evidence: the last line has no end",
             stage="read",
-            where=f"{name} line {line}",
+            where=f"{name}, line {line}",
             expected="a record and a line feed",
             got="a record that may be cut off",
         )
     lines = data.split(b"\n")[:-1]
-    records = [_record(line, kind, f"{name} line {number}") for number, line in enumerate(lines, start=1)]
-    _check_distinct([(f"{name} line {number}", key(each)) for number, each in enumerate(records, start=1)])
+    records = [_record(line, kind, f"{name}, line {number}") for number, line in enumerate(lines, start=1)]
+    _check_distinct([(f"{name}, line {number}", key(each)) for number, each in enumerate(records, start=1)])
     return records
 
 

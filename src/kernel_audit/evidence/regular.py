@@ -46,7 +46,7 @@ def read_regular(folder: Path, name: str) -> bytes:
         raise BundleError(
             "missing evidence: there is no such file",
             stage="read",
-            where=f"{folder.name}: {name}",
+            where=f"{name}, in {folder.name}",
             expected="a bundle with every file that its audit finished",
             got=f"no {name}" if folder.is_dir() else "no folder",
             next_command="kernel-audit run AUDIT --out DIR",
@@ -55,19 +55,19 @@ def read_regular(folder: Path, name: str) -> bytes:
         raise BundleError(
             "corrupt evidence: not a regular file",
             stage="read",
-            where=f"{folder.name}: {name}",
+            where=f"{name}, in {folder.name}",
             expected="a regular file",
             got=str(error),
         ) from None
     except OSError as error:
         raise BundleError(
-            "unreadable evidence", stage="read", where=f"{folder.name}: {name}", got=error.strerror or str(error)
+            "unreadable evidence", stage="read", where=f"{name}, in {folder.name}", got=error.strerror or str(error)
         ) from None
     if len(data) > LARGEST_BYTES:
         raise BundleError(
             "corrupt evidence: too large",
             stage="read",
-            where=f"{folder.name}: {name}",
+            where=f"{name}, in {folder.name}",
             expected=f"at most {LARGEST_BYTES} bytes",
             got="more",
         )

@@ -25,9 +25,7 @@ def pad_to_blocks(matrix: jax.Array, block: tuple[int, int]) -> jax.Array:
     Zeros are harmless here because no element of 2x + y depends on another; the padding is cropped again.
     """
     counts = block_counts(matrix.shape, block)
-    below, right = (
-        count * size - extent for count, size, extent in zip(counts, block, matrix.shape, strict=True)
-    )
+    below, right = (count * size - extent for count, size, extent in zip(counts, block, matrix.shape, strict=True))
     return jnp.pad(matrix, ((0, below), (0, right)))
 
 

@@ -84,9 +84,7 @@ def require_tpu(*operands: jax.Array) -> None:
     """
     backend = jax.default_backend()
     if backend != "tpu":
-        raise RuntimeError(
-            f"mode 'tpu' needs a TPU backend, found {backend!r}; it never falls back to simulation"
-        )
+        raise RuntimeError(f"mode 'tpu' needs a TPU backend, found {backend!r}; it never falls back to simulation")
     for operand in operands:
         if isinstance(operand, jax.core.Tracer):
             continue
@@ -94,6 +92,4 @@ def require_tpu(*operands: jax.Array) -> None:
             raise RuntimeError(f"mode 'tpu' needs operands placed on a TPU, got a {type(operand).__name__}")
         platforms = sorted({device.platform for device in operand.devices()})
         if platforms != ["tpu"]:
-            raise RuntimeError(
-                f"mode 'tpu' needs operands placed on a TPU, found them on {', '.join(platforms)}"
-            )
+            raise RuntimeError(f"mode 'tpu' needs operands placed on a TPU, found them on {', '.join(platforms)}")

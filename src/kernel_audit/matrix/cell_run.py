@@ -16,22 +16,25 @@ Call = Callable[[list[np.ndarray]], tuple[list[np.ndarray], bool | None]]
 
 
 def run_cell(
-    audit: Audit, fixture: Fixture, binding: dict[str, str], call: Call
+    audit: Audit, fixture: Fixture, binding: dict[str, str], call: Call, *, again: bool = True, permute: bool = True
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """(observations, arrays "out.LEAF") of one cell. What the program raises is an observation, "raised"."""
+    """(observations, arrays "out.LEAF") of one cell. What the program raises is an observation, "raised".
+
+    `again`: run once more on the same operands; `permute`: and on permuted ones. What was not tried is None.
+    """
     data = originals(audit, fixture)
     stored = represented(audit, data, binding)
     before = data_digest(stored)
     observed: dict[str, Any] = {"fixture_digest": data_digest(data)}
     try:
         outputs, races = call(list(stored.values()))
-        again, raced_again = call(list(stored.values()))
-        observed["permutation_holds"] = _permutation_holds(audit, fixture, stored, outputs, call)
+        repeated, raced_again = call(list(stored.values())) if again else (None, False)
+        observed["permutation_holds"] = _permutation_holds(audit, fixture, stored, outputs, call) if permute else None
     except Exception as error:  # the candidate's program failed: that is the cell's outcome
         observed["raised"] = f"{type(error).__name__}: {_last_words(error)}"
         return observed, {}
     observed["races"] = None if races is None else bool(races or raced_again)
-    observed["repeatable"] = _same(outputs, again)
+    observed["repeatable"] = None if repeated is None else _same(outputs, repeated)
     observed["inputs_unchanged"] = data_digest(stored) == before
     return observed, {f"out.{index}": array for index, array in enumerate(outputs)}
 

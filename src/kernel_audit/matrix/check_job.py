@@ -26,8 +26,12 @@ def run_from_bytes(
     cells: list[dict[str, Any]],
     fixtures: list[dict[str, Any]],
     places: dict[str, str],
+    thorough: bool,
 ) -> None:
-    """Runs cells of exported programs. `places` names the finished capture job's folder by program key."""
+    """Runs cells of exported programs. `places` names the finished capture job's folder by program key.
+
+    `thorough`: also again, and on permuted operands; a baseline is run once.
+    """
     contract = msgspec.convert(audit, Audit)
     plans = {each.key: each for each in msgspec.convert(programs, list[ProgramPlan])}
     by_name = {each.name: each for each in msgspec.convert(fixtures, list[Fixture])}
@@ -41,7 +45,9 @@ def run_from_bytes(
             if plan.key not in made:
                 data = read_arrays(Path(places[plan.key]), plan.key)["bytes"].tobytes()
                 made[plan.key] = _call(load(data))
-            observed, outputs = run_cell(contract, by_name[cell["fixture"]], plan.binding, made[plan.key])
+            observed, outputs = run_cell(
+                contract, by_name[cell["fixture"]], plan.binding, made[plan.key], again=thorough, permute=thorough
+            )
             told.update(observed)
         except AuditError as error:
             told["fault"] = error.parts()

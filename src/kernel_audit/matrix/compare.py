@@ -82,16 +82,25 @@ def _max(values: list[float | None]) -> float | None:
 def _compare_leaf(
     audit: Audit, index: int, actual: np.ndarray, arrays: dict[str, np.ndarray], total: Comparison
 ) -> None:
+    """Only elements whose bits differ from the oracle's are looked at closely: the others agree under any agreement."""
     names = [each.rpartition(".")[0] for each in arrays if each.endswith(f".{index}") and each.startswith("flushed-")]
     readings = [arrays[f"{name}.{index}"].reshape(-1) for name in ("expected", *names)]
     budget = arrays.get(f"budget.{index}")
     precise = arrays[f"precise.{index}"].reshape(-1)
-    flat = actual.reshape(-1)
+    flat = np.ascontiguousarray(actual).reshape(-1)
     for start in range(0, flat.size, CHUNK):
         part = slice(start, start + CHUNK)
-        allowed = None if budget is None else budget.reshape(-1)[part]
-        right, errors, ulps = _judge(audit, flat[part], [each[part] for each in readings], precise[part], allowed)
-        _record(total, index, actual.shape, start, flat[part], readings[0][part], right, errors, ulps)
+        places = start + np.flatnonzero(_bits(flat[part]) != _bits(readings[0][part]))
+        if not places.size:
+            continue
+        allowed = None if budget is None else budget.reshape(-1)[places]
+        close = [each[places] for each in readings]
+        right, errors, ulps = _judge(audit, flat[places], close, precise[places], allowed)
+        _record(total, index, actual.shape, places, flat[places], close[0], right, errors, ulps)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(np.dtype(f"u{array.dtype.itemsize}"))
 
 
 def _judge(
@@ -106,19 +115,27 @@ def _judge(
         errors = np.abs(actual.astype(np.float64) - readings[0].astype(np.float64))
         return errors == 0, errors, errors
     wide = actual.astype(np.float64)
-    best_error = np.full(actual.shape, np.inf)
-    best_ulps = np.full(actual.shape, np.inf)
-    agrees = np.zeros(actual.shape, bool)
-    for reading in readings:
-        target = reading.astype(np.float64)
-        same = _same_value(audit, wide, target)
-        with np.errstate(invalid="ignore", over="ignore"):
-            error = np.where(same, 0.0, np.abs(wide - target))
-        error = np.where(np.isnan(error), np.inf, error)
-        ulps = np.where(same, 0.0, error / unit_in_last_place(target, actual.dtype.name))
-        agrees |= _within(audit, same, wide, target, ulps, precise, budget)
-        best_error, best_ulps = np.minimum(best_error, error), np.minimum(best_ulps, ulps)
-    return agrees, best_error, best_ulps
+    agrees, errors, ulps = _against(audit, wide, readings[0], precise, budget)
+    for reading in readings[1:]:
+        other_agrees, other_errors, other_ulps = _against(audit, wide, reading, precise, budget)
+        nearer = other_errors < errors
+        agrees |= other_agrees
+        errors, ulps = np.where(nearer, other_errors, errors), np.where(nearer, other_ulps, ulps)
+    return agrees, errors, ulps
+
+
+def _against(
+    audit: Audit, wide: np.ndarray, reading: np.ndarray, precise: np.ndarray, budget: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(agrees, |error|, error in ulps) of float64 values against one reading; an error without a number is infinite."""
+    target = reading.astype(np.float64)
+    same = _same_value(audit, wide, target)
+    with np.errstate(invalid="ignore", over="ignore"):
+        errors = np.abs(wide - target)
+    errors[np.isnan(errors)] = np.inf
+    errors[same] = 0.0
+    ulps = errors / unit_in_last_place(target, reading.dtype.name)
+    return _within(audit, same, wide, target, ulps, precise, budget), errors, ulps
 
 
 def _same_value(audit: Audit, wide: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -151,7 +168,7 @@ def _record(
     total: Comparison,
     leaf: int,
     shape: tuple[int, ...],
-    start: int,
+    places: np.ndarray,
     actual: np.ndarray,
     expected: np.ndarray,
     agrees: np.ndarray,
@@ -166,7 +183,7 @@ def _record(
     wrong = np.flatnonzero(~agrees)
     total.differing += int(wrong.size)
     for place in wrong[: max(0, FIRST - len(total.first))]:
-        position = [int(each) for each in np.unravel_index(start + int(place), shape)]
+        position = [int(each) for each in np.unravel_index(int(places[place]), shape)]
         total.first.append(
             Difference(leaf=leaf, position=position, actual=_text(actual[place]), expected=_text(expected[place]))
         )

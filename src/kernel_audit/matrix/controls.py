@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import ml_dtypes  # registers bfloat16 and float8 with NumPy  # noqa: F401
-import msgspec
 import numpy as np
 
 from kernel_audit.contract import Audit
@@ -116,16 +115,26 @@ def _not_applicable(name: str, audit: Audit, wrong: list[np.ndarray], arrays: di
 
 
 def _equals_a_reading(audit: Audit, wrong: list[np.ndarray], arrays: dict[str, np.ndarray]) -> bool:
-    right = leaves(arrays, "expected")
-    if any(a.shape != b.shape or a.dtype != b.dtype for a, b in zip(wrong, right, strict=True)):
-        return False
-    exactly = {key: value for key, value in arrays.items() if not key.startswith("budget")}
-    strict = _with_exact_agreement(audit)
-    return compare(strict, wrong, exactly).agrees
+    """Whether each element is one that the contract allows, told without the comparison that is under test here."""
+    for index, (array, right) in enumerate(zip(wrong, leaves(arrays, "expected"), strict=True)):
+        if array.shape != right.shape or array.dtype != right.dtype:
+            return False
+        names = [each for each in arrays if each.startswith("flushed-") and each.endswith(f".{index}")]
+        allowed = np.zeros(array.shape, bool)
+        for reading in (right, *[arrays[name] for name in names]):
+            allowed |= _identical(audit, array, reading)
+        if not allowed.all():
+            return False
+    return True
 
 
-def _with_exact_agreement(audit: Audit) -> Audit:
-    return msgspec.structs.replace(audit, agreement=msgspec.structs.replace(audit.agreement, kind="exact"))
+def _identical(audit: Audit, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    same = left == right
+    if not is_float(left.dtype.name):
+        return same
+    if audit.values.signed_zeros:
+        same &= np.signbit(left) == np.signbit(right)
+    return same | (np.isnan(left) & np.isnan(right))
 
 
 def _why(found: Comparison) -> str:

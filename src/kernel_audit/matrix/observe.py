@@ -112,7 +112,9 @@ def _start_baselines(
     for name, told in captured.items():
         ready = {key for key, each in told.items() if captured_digest(each) and each.value["record"]["exports"]}
         cells = [cell for cell in references.cells if cell.program in ready]
-        started[name] = stages.laboratory.start(stages.run_bytes, references, f"baseline-{name}", cells, told)
+        started[name] = stages.laboratory.start(
+            stages.run_bytes, references, f"baseline-{name}", cells, told, thorough=False
+        )
     return started
 
 

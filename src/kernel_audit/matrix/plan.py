@@ -20,7 +20,7 @@ from kernel_audit.records import CellPlan, Fixture, LeftOut, Plan, ProgramPlan
 GENERIC = "generic"
 TPU_INTERPRETER = "tpu-interpreter"
 # The TPU interpreter with races takes 2 to 3 ms a program and grows faster than linearly (facts: jax-internals.md, 4).
-TPU_INTERPRETER_LIMIT = 64
+TPU_INTERPRETER_LIMIT = 32
 
 
 def make_plan(

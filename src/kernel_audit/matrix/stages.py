@@ -88,7 +88,9 @@ class Stages:
             jax_config={"jax_enable_x64": True},
         )
 
-    def run_bytes(self, plan: Plan, name: str, cells: list[CellPlan], captured: Mapping[str, Told]) -> dict[str, Told]:
+    def run_bytes(
+        self, plan: Plan, name: str, cells: list[CellPlan], captured: Mapping[str, Told], *, thorough: bool = True
+    ) -> dict[str, Told]:
         """Cells of exported programs, in a worker that never imports the candidate."""
         places = {key: str(told.folder) for key, told in captured.items()}
 
@@ -101,6 +103,7 @@ class Stages:
                 "cells": msgspec.to_builtins(wanted),
                 "fixtures": _fixtures(plan, wanted),
                 "places": {key: places[key] for key in keys},
+                "thorough": thorough,
             }
 
         return run_items(self.laboratory, name, [Item(each.id, each.program) for each in cells], call)

@@ -22,8 +22,12 @@ def budget(samples: list[np.ndarray], precise: np.ndarray, dtype: str, factor: f
 
 
 def unit_in_last_place(values: np.ndarray, dtype: str) -> np.ndarray:
-    """Spacing of `dtype` at each |value| (float64): 2**(exponent - fraction bits), not below the smallest subnormal."""
+    """Spacing of `dtype` at each |value| (float64): 2**(exponent - fraction bits), not below the smallest subnormal.
+
+    For what is not finite: the spacing at the largest finite value.
+    """
     info = ml_dtypes.finfo(np.dtype(dtype))
-    magnitude = np.maximum(np.abs(np.nan_to_num(values.astype(np.float64))), float(info.smallest_normal))
-    exponent = np.floor(np.log2(magnitude))
-    return np.exp2(np.minimum(exponent, float(info.maxexp) - 1) - info.nmant)
+    _, exponent = np.frexp(values.astype(np.float64))  # |value| in [2**(exponent - 1), 2**exponent)
+    exponent = np.where(np.isfinite(values), exponent, info.maxexp)
+    exponent = np.where(values == 0, info.minexp, exponent)
+    return np.ldexp(1.0, np.clip(exponent - 1, info.minexp, info.maxexp - 1) - info.nmant)

@@ -115,9 +115,12 @@ def _flushed(
     if audit.values.subnormals == "preserve":
         return []
     tiny = smallest_normal(audit.precision.arithmetic)
+    promoted, plain_precise = _promoted(stored, dtype), oracle(_promoted(stored, dtype))
+    plain = _cast(plain_precise, result_dtypes)
+    if not any(_holds_subnormals(each, tiny) for each in [*promoted.values(), *plain_precise, *plain]):
+        return []
     readings = list(product((False, True), repeat=3)) if audit.values.subnormals == "either" else [(True, True, True)]
     found: list[Leaves] = []
-    plain = _cast(oracle(_promoted(stored, dtype)), result_dtypes)
     for operands, sums, results in readings:
         given = _promoted(stored, dtype)
         given = {name: flush(each, tiny) for name, each in given.items()} if operands else given
@@ -129,6 +132,14 @@ def _flushed(
         if not any(_same_bits(cast, other) for other in [plain, *found]):
             found.append(cast)
     return found
+
+
+def _holds_subnormals(array: np.ndarray, tiny: float) -> bool:
+    if not is_float(array.dtype.name):
+        return False
+    magnitude = np.abs(array)
+    limit = max(tiny, smallest_normal(array.dtype.name))
+    return bool(np.any((magnitude > 0) & (magnitude < limit)))
 
 
 def _flush_result(array: np.ndarray) -> np.ndarray:

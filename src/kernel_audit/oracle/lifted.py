@@ -32,10 +32,26 @@ _CALLS = (
 _SUB = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 # Primitives that round their result; the others copy, compare or select.
 _ROUNDING = frozenset(
-    """
-    add sub mul div exp exp2 log log1p expm1 rsqrt sqrt cbrt tanh logistic integer_pow pow erf erfc sin cos tan
-    reduce_sum reduce_prod cumsum cumprod dot_general convert_element_type add_any
-    """.split()
+    [
+        *(
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "exp",
+            "exp2",
+            "log",
+            "log1p",
+            "expm1",
+            "rsqrt",
+            "sqrt",
+            "cbrt",
+            "tanh",
+            "logistic",
+        ),
+        *("integer_pow", "pow", "erf", "erfc", "sin", "cos", "tan", "add_any", "reduce_sum", "reduce_prod", "cumsum"),
+        *("cumprod", "dot_general", "convert_element_type"),
+    ]
 )
 
 

@@ -14,7 +14,7 @@ from kernel_audit.errors import CaptureError
 from kernel_audit.program import compat, placement
 from kernel_audit.program.canonical import canonical_digest, without_addresses
 from kernel_audit.program.describe import described, platform_of
-from kernel_audit.program.executable import Executable, array_text, advice_left_out
+from kernel_audit.program.executable import Executable, advice_left_out, array_text
 from kernel_audit.program.kernels import find_kernels
 from kernel_audit.program.known import refuse_by_name
 from kernel_audit.program.modes import Generic, Mode, Target, TpuInterpreter, interpret_value

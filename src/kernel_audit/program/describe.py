@@ -10,7 +10,7 @@ import jax
 
 from kernel_audit.program import compat
 
-_latest: tuple[str, int] | None = None
+_latest: str | None = None
 
 
 def platform_of(device_kind: str) -> str:
@@ -23,13 +23,14 @@ def described(device_kind: str, num_cores: int = 1) -> Iterator[None]:
     """While open, Pallas sees a chip of `device_kind` with `num_cores` cores when it traces, lowers and interprets.
 
     Not `jax.sharding.use_abstract_mesh`: a context mesh clashes with a candidate's own mesh and leaves `shape_cast`s in
-    kernel bodies. One described device at a time in a process; JAX's caches are cleared when it changes.
+    kernel bodies. One described device at a time in a process. When it changes, JAX's caches are cleared, so
+    that executables compile again: take one device after the other, not in turns.
     """
     global _latest
     answers, caches = compat.chip_answers(device_kind, num_cores)
-    if _latest not in (None, (device_kind, num_cores)):
+    if _latest not in (None, device_kind):
         jax.clear_caches()  # a jitted candidate traced for the other device must not be reused
-    _latest = (device_kind, num_cores)
+    _latest = device_kind
     before = [getattr(module, name) for module, name, _ in answers]
     _clear(caches)
     for module, name, answer in answers:

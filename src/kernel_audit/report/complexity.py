@@ -46,9 +46,7 @@ def complexity(evidence: Evidence, sources: Mapping[str, bytes] | None) -> Compl
         source_total=total if len(known) == len(files) else f"{total}; lines not counted for all of them",
         configurations=_choices(audit.tuning, "configuration"),
         modes=_choices(audit.modes, "mode"),
-        kernels=f"{counted(len(digests), 'kernel body')} in {counted(len(captured), 'program')}".replace(
-            "bodys", "bodies"
-        ),
+        kernels=f"{counted(len(digests), 'distinct kernel')} in {counted(len(captured), 'captured program')}",
         versions=", ".join(sorted({each.jax_version for each in captured})) or "none",
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 from kernel_audit.contract import Audit
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import Cell, Record, encode
+from kernel_audit.report.phrases import dtype_order
 
 PRECISION_GAP = "precision-gap"
 SCOPE = "CPU interpretation: values only, no time"
@@ -60,8 +61,12 @@ def precision_gaps(evidence: Evidence) -> GapFigure:
     """The data of the figure, in the order of the plan's fixtures."""
     audit = evidence.frozen.audit
     cells = [each for each in evidence.cells if _shown(audit, each)]
-    order = {each.name: place for place, each in enumerate(evidence.frozen.plan.fixtures)}
-    keys = sorted({(each.fixture, each.dtype) for each in cells}, key=lambda key: (order.get(key[0], -1), *key))
+    fixtures = {each.name: place for place, each in enumerate(evidence.frozen.plan.fixtures)}
+    dtypes = dtype_order(evidence)
+    keys = sorted(
+        {(each.fixture, each.dtype) for each in cells},
+        key=lambda key: (fixtures.get(key[0], -1), key[0], dtypes[key[1]]),
+    )
     names = ", ".join(each.name for each in audit.sequences)
     return GapFigure(
         title=TITLE,
@@ -123,15 +128,15 @@ def _specification(data: GapFigure) -> dict[str, Any]:
     top = max((row["gap"] or 0.0 for row in rows), default=0.0) or 1.0
     scale = alt.Scale(domain=[0, top * 1.18], nice=False)  # room for the labels at the ends of the bars
     base = alt.Chart(alt.Data(values=rows)).encode(
-        y=alt.Y("fixture:N", sort=fixtures, title="fixture", axis=alt.Axis(labelLimit=220)),
+        y=alt.Y("fixture:N", sort=fixtures, title="fixture", axis=alt.Axis(labelLimit=220, titlePadding=24)),
         yOffset=alt.YOffset("dtype:N", sort=dtypes, scale=alt.Scale(paddingInner=0.15)),
     )
-    value = alt.X("gap:Q", title=AXIS, scale=scale)
+    value = alt.X("gap:Q", title=AXIS, scale=scale, axis=alt.Axis(tickCount=5, format="~g"))
     colour = alt.Color(
         "dtype:N", sort=dtypes, title="dtype", scale=alt.Scale(domain=dtypes, range=_colours(len(dtypes)))
     )
-    bars = base.mark_bar().encode(x=value, color=colour)
-    ends = base.mark_tick(thickness=2, orient="vertical").encode(x=value, color=colour)
+    bars = base.mark_bar(opacity=1).encode(x=value, color=colour)
+    ends = base.mark_tick(thickness=2, opacity=1, orient="vertical").encode(x=value, color=colour)
     labels = base.mark_text(align="left", dx=5, fontSize=11, color=_INK).encode(
         x=alt.X("drawn:Q", scale=scale), text="label:N"
     )
@@ -139,7 +144,7 @@ def _specification(data: GapFigure) -> dict[str, Any]:
     chart = alt.layer(bars, ends, labels).properties(
         width=_WIDTH,
         height=alt.Step(_BAR_STEP),
-        title=alt.Title(text=data.title, subtitle=[f"{data.scope}; {data.fixtures}; oracle {data.oracle}"]),
+        title=alt.Title(text=data.title, subtitle=[data.scope, f"fixtures: {data.fixtures}; oracle: {data.oracle}"]),
     )
     return _styled(chart).to_dict()
 
@@ -159,5 +164,13 @@ def _styled(chart: Any) -> Any:
         .configure_axis(labelColor=_INK, titleColor=_INK, titleFontWeight="normal", gridOpacity=0.4, labelFontSize=11)
         .configure_axisY(grid=False, domain=True, ticks=False, labelPadding=6)
         .configure_title(anchor="start", color=_INK, subtitleColor=_INK, subtitlePadding=4, offset=12)
-        .configure_legend(orient="bottom", labelColor=_INK, titleColor=_INK, titleFontWeight="normal")
+        .configure_legend(
+            orient="top",
+            offset=8,
+            symbolType="square",
+            symbolOpacity=1,
+            labelColor=_INK,
+            titleColor=_INK,
+            titleFontWeight="normal",
+        )
     )

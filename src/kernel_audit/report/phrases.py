@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernel_audit.contract import Audit
-from kernel_audit.records import AWAIT, BASELINE, KEEP, REVISE, Cell
+from kernel_audit.evidence import Evidence
+from kernel_audit.records import AWAIT, BASELINE, KEEP, LEVELS, REVISE, Cell, Decision
 
 # decision -> (headline, what it means)
 DECISION_WORDS: dict[str | None, tuple[str, str]] = {
@@ -28,26 +29,34 @@ LEVEL_WORDS = {
     "end-to-end": "the complete step on the named devices, kernel in place",
 }
 
-# outcome -> (word beside a count, tone). The tone is a class of the page; the word says the same without colour.
+# outcome -> (word beside the count of one, of several, tone). The tone is a class of the page; the word says the same
+# without colour.
 OUTCOME_WORDS = {
-    "agrees": ("agree", "good"),
-    "recorded": ("recorded", "calm"),
-    "differs": ("differ", "bad"),
-    "refused": ("refused", "bad"),
-    "raised": ("raised", "bad"),
-    "crashed": ("crashed", "bad"),
-    "timed-out": ("timed out", "bad"),
-    "out-of-memory": ("out of memory", "bad"),
-    "forged-output": ("forged output", "bad"),
-    "tampered": ("tampered", "bad"),
-    "not-captured": ("not captured", "odd"),
+    "agrees": ("agrees", "agree", "good"),
+    "recorded": ("recorded", "recorded", "calm"),
+    "differs": ("differs", "differ", "bad"),
+    "refused": ("refused", "refused", "bad"),
+    "raised": ("raised", "raised", "bad"),
+    "crashed": ("crashed", "crashed", "bad"),
+    "timed-out": ("timed out", "timed out", "bad"),
+    "out-of-memory": ("out of memory", "out of memory", "bad"),
+    "forged-output": ("forged output", "forged output", "bad"),
+    "tampered": ("tampered", "tampered", "bad"),
+    "import-failed": ("import failed", "import failed", "bad"),
+    "unjudged": ("unjudged", "unjudged", "odd"),
+    "not-captured": ("not captured", "not captured", "odd"),
 }
+# outcome -> (word, what it means), for those that a reader may not guess
 OUTCOME_MEANINGS = {
-    "agree": "the result is the oracle's, within the stated agreement",
-    "recorded": "run and compared; the contract promises nothing for these values",
-    "not captured": "this engine cannot run the program; the cell's note says why",
+    "agrees": ("agrees", "the result is the oracle's, within the stated agreement"),
+    "recorded": ("recorded", "run and compared; the contract promises nothing for these values"),
+    "refused": ("refused", "the kernel raised on an input that its contract accepts"),
+    "raised": ("raised", "the program raised while it ran"),
+    "unjudged": ("unjudged", "run, and the oracle gave no expectation"),
+    "not-captured": ("not captured", "this engine cannot run the program; the cell's note says why"),
 }
 
+NOTHING_OBSERVED = "nothing was observed at this level"
 VERDICT_TONES = {"accept": "good", "revise": "bad", "unresolved": "odd"}
 
 
@@ -56,12 +65,31 @@ def headline(decision: str | None) -> tuple[str, str]:
     return DECISION_WORDS.get(decision, (str(decision), "A decision that this version of the report does not know."))
 
 
-def outcome_word(outcome: str) -> str:
-    return OUTCOME_WORDS.get(outcome, (outcome, "odd"))[0]
+def level_text(decision: Decision, level: str) -> str:
+    """What a level holds; "" where nothing was observed at it."""
+    text = decision.levels.get(level, "")
+    reached = LEVELS.index(decision.level) if decision.level in LEVELS else -1
+    return "" if text == "nothing" or LEVELS.index(level) > reached else text
+
+
+def outcome_word(outcome: str, count: int = 1) -> str:
+    """The word beside a count: "1 differs", "2 differ"."""
+    singular, plural, _ = OUTCOME_WORDS.get(outcome, (outcome, outcome, "odd"))
+    return singular if count == 1 else plural
 
 
 def outcome_tone(outcome: str) -> str:
-    return OUTCOME_WORDS.get(outcome, (outcome, "odd"))[1]
+    """ "good", "calm", "odd" or "bad"."""
+    return OUTCOME_WORDS.get(outcome, (outcome, outcome, "odd"))[2]
+
+
+def dtype_order(evidence: Evidence) -> dict[str, int]:
+    """Place of each dtype: the order in which the audit states them, which the plan keeps."""
+    return {dtype: place for place, dtype in enumerate(dict.fromkeys(_dtypes(evidence)))}
+
+
+def _dtypes(evidence: Evidence) -> list[str]:
+    return [each.dtype for each in evidence.frozen.plan.programs] + [each.dtype for each in evidence.cells]
 
 
 def in_order(counts: Mapping[str, int]) -> list[tuple[str, int]]:

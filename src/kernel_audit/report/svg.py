@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 _NAMESPACE = "http://www.w3.org/2000/svg"
 _ELEMENTS = frozenset(
-    ("svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "title", "desc", "style")
-) - {"style"}
+    ("svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "title", "desc")
+)
 
 
 def embedded(svg: bytes, alt: str) -> str:
@@ -22,11 +25,15 @@ def embedded(svg: bytes, alt: str) -> str:
         return f'<img src="data:image/svg+xml;base64,{data}" alt="{_escaped(alt)}">'
     root.set("role", "img")
     root.set("aria-label", alt)
+    from xml.etree import ElementTree
+
     ElementTree.register_namespace("", _NAMESPACE)
     return ElementTree.tostring(root, encoding="unicode")
 
 
-def _harmless(svg: bytes) -> ElementTree.Element | None:
+def _harmless(svg: bytes) -> Element | None:
+    from xml.etree import ElementTree
+
     if b"<!" in svg:  # no document type, and so no entities to expand
         return None
     try:
@@ -36,7 +43,7 @@ def _harmless(svg: bytes) -> ElementTree.Element | None:
     return root if all(_is_harmless(each) for each in root.iter()) else None
 
 
-def _is_harmless(element: ElementTree.Element) -> bool:
+def _is_harmless(element: Element) -> bool:
     namespace, _, name = str(element.tag).rpartition("}")
     if namespace.removeprefix("{") != _NAMESPACE or name not in _ELEMENTS:
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import Cell, Control
-from kernel_audit.report.phrases import in_order, outcome_tone, outcome_word, shape_text
+from kernel_audit.report.phrases import dtype_order, in_order, outcome_tone, outcome_word, shape_text
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class MatrixTable:
 def matrix_table(evidence: Evidence) -> MatrixTable:
     """The cells of an audit, to be scanned: shapes by number of elements, small ones first."""
     audit = evidence.frozen.audit
-    columns = sorted({(each.dtype, each.engine) for each in evidence.cells})
+    order = dtype_order(evidence)
+    columns = sorted({(each.dtype, each.engine) for each in evidence.cells}, key=lambda key: (order[key[0]], key))
     grouped: dict[tuple[tuple[int, ...], str], list[Cell]] = {}
     for cell in evidence.cells:
         sizes = tuple(cell.dims[each.name] for each in audit.dimensions if each.name in cell.dims)
@@ -64,7 +65,7 @@ def _by_column(columns: list[tuple[str, str]], cells: list[Cell]) -> list[list[C
 def counts_of(cells: list[Cell]) -> list[Count]:
     """Cells counted by outcome, agreeing ones first."""
     found = Counter(each.outcome for each in cells)
-    return [Count(name, outcome_word(name), outcome_tone(name), count) for name, count in in_order(found)]
+    return [Count(name, outcome_word(name, count), outcome_tone(name), count) for name, count in in_order(found)]
 
 
 @dataclass

@@ -10,10 +10,12 @@ from kernel_audit.records import LEVELS, Cell, Decision, Finding
 from kernel_audit.report.figures import SCOPE, precision_gaps
 from kernel_audit.report.phrases import (
     LEVEL_WORDS,
+    NOTHING_OBSERVED,
     broken_promises,
     counted,
     headline,
     in_order,
+    level_text,
     needs_a_look,
     number,
     outcome_word,
@@ -81,12 +83,12 @@ def _records_text(finding: Finding) -> str:
 
 def _cells_text(evidence: Evidence, decision: Decision) -> str:
     planned = len(evidence.frozen.plan.cells)
-    parts = [f"{count} {outcome_word(name)}" for name, count in in_order(decision.counts)]
+    parts = [f"{count} {outcome_word(name, count)}" for name, count in in_order(decision.counts)]
     return f"{len(evidence.cells)} of {planned} planned: {', '.join(parts) or 'none'}"
 
 
 def _level_texts(decision: Decision) -> list[str]:
-    return [f"{level}: {decision.levels.get(level) or 'nothing was observed at this level'}" for level in LEVELS]
+    return [f"{level}: {level_text(decision, level) or NOTHING_OBSERVED}" for level in LEVELS]
 
 
 def _matrix_texts(evidence: Evidence) -> list[str]:
@@ -106,7 +108,7 @@ def _cell_texts(evidence: Evidence) -> list[str]:
 
 def cell_text(cell: Cell) -> str:
     """A cell that needs a look, on one line: outcome, numbers, first differing position, note."""
-    parts = [f"{cell.id}: {cell.outcome}"]
+    parts = [f"{cell.id}: {cell.outcome}" + (f", {cell.code}" if cell.code else "")]
     if cell.differing:
         parts.append(f"{counted(cell.differing, 'element')} off, at most {number(cell.kernel_error_max)}")
     if cell.differing_first:
@@ -169,4 +171,4 @@ def _wrapped(text: str, width: int = WIDTH) -> list[str]:
 
 def _plain(text: str) -> str:
     """One line without control characters: what a candidate wrote must not steer a terminal."""
-    return "".join(each if each.isprintable() else " " if each.isspace() else f"\\x{ord(each):02x}" for each in text)
+    return "".join(each if each.isprintable() else " " if each.isspace() else f"\\u{ord(each):04x}" for each in text)

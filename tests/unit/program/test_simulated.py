@@ -88,6 +88,18 @@ def test_what_the_interpreter_refuses_is_named_and_the_next_call_is_clean():
         assert (np.asarray(run_simulated(good, [X]).outputs[0]) == 2 * X).all()
 
 
+def test_a_race_is_found_after_an_exception():
+    """Without a reset the next kernel would go on in the memory, and with the race state, of the one that failed."""
+    bad = capture(reads_past_its_block, (X,)).executable(TpuInterpreter())
+    racing = capture(two_copies_into_one_buffer, (X,)).executable(TpuInterpreter())
+    verdicts = []
+    for _ in range(2):
+        with pytest.raises(InterpreterRaised):
+            run_simulated(bad, [X])
+        verdicts.append(run_simulated(racing, [X]).races)
+    assert any(verdicts)
+
+
 def test_unwritten_memory_is_poisoned_or_zero_as_asked():
     def writes_nothing(x):
         def body(x_ref, o_ref):
