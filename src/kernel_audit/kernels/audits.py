@@ -20,11 +20,11 @@ _REFERENCES = "kernel_audit.kernels.axpy_references"
 _MATRIX = "f32[8,128]"
 
 # The lesson draws x, then y, shape after shape from one generator.
-LESSON_SHAPES = [dict(m=m, n=n) for m, n in [(1, 1), (8, 128), (9, 129), (17, 257)]]
+LESSON_SHAPES = [{"m": m, "n": n} for m, n in [(1, 1), (8, 128), (9, 129), (17, 257)]]
 # The assessment's fixtures, a large one with tails, and single rows and columns.
 SHAPES = [
     *LESSON_SHAPES,
-    *[dict(m=m, n=n) for m, n in [(15, 255), (16, 256), (257, 513), (1, 128), (1, 257), (8, 1), (17, 1)]],
+    *[{"m": m, "n": n} for m, n in [(15, 255), (16, 256), (257, 513), (1, 128), (1, 257), (8, 1), (17, 1)]],
 ]
 
 
@@ -69,9 +69,9 @@ audit(
     ],
     args=["x: T[m=16, n=20]", "y: like(x)"],
     results=["out: T[m, n]"],
-    dtypes=dict(T=["f32", "bf16"]),
-    vary=dict(m=any, n=any),
-    tuning=dict(block=[(2, 4), (4, 8)]),
+    dtypes={"T": ["f32", "bf16"]},
+    vary={"m": any, "n": any},
+    tuning={"block": [(2, 4), (4, 8)]},
     agreement=exact(),
     oracle=f"{_REFERENCES}:axpy_oracle",
     values=values(
@@ -99,9 +99,9 @@ audit(
     ],
     args=["x: T[m=257, n=513]", "y: like(x)"],
     results=["out: T[m, n]"],
-    dtypes=dict(T=["f32", "bf16"]),
-    vary=dict(m=any, n=any),
-    tuning=dict(block=[(8, 128), (16, 256)], buffers=[2, 3], no_pipelining=[False, True]),
+    dtypes={"T": ["f32", "bf16"]},
+    vary={"m": any, "n": any},
+    tuning={"block": [(8, 128), (16, 256)], "buffers": [2, 3], "no_pipelining": [False, True]},
     agreement=exact(),
     oracle=f"{_REFERENCES}:axpy_oracle",
     values=values(

@@ -44,7 +44,13 @@ Call = Callable[[list[Item]], tuple[str, Mapping[str, Any]]]
 
 
 def run_items(
-    laboratory: Laboratory, name: str, items: list[Item], call: Call, *, jax_config: Mapping[str, Any] | None = None
+    laboratory: Laboratory,
+    name: str,
+    items: list[Item],
+    call: Call,
+    *,
+    jax_config: Mapping[str, Any] | None = None,
+    reference: bool = False,
 ) -> dict[str, Told]:
     """Every item with what became of it. `call` gives the job's function and arguments for some of the items."""
     told: dict[str, Told] = {}
@@ -53,7 +59,7 @@ def run_items(
 
     def run(which: list[Item], label: str) -> Done:
         function, arguments = call(which)
-        return laboratory.run(label, function, arguments, jax_config=jax_config)
+        return laboratory.run(label, function, arguments, jax_config=jax_config, reference=reference)
 
     first = run(items, name)
     left = _take(first, items, told)

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from kernel_audit.errors import InternalError
 from kernel_audit.records import digest_of, encode
 from kernel_audit.worker import GIB, Job, JobResult, Pool
 
@@ -37,8 +36,9 @@ class Laboratory:
     """Runs named jobs on a pool and remembers each under `work`/done.
 
     A name with the same function and arguments is run once, also over a kill of the parent: a job counts as done when
-    its result was written, in one rename.
-    `roots` are the folders of the audit and of a candidate put in its place, first on the workers' import path.
+    its result was written, in one rename. `roots` are the folders of the audit and of a candidate put in its place,
+    first on the workers' import path. `references`, where given, keeps the jobs that know nothing of the candidate, so
+    that several candidates under one contract share them.
     """
 
     pool: Pool
@@ -46,13 +46,12 @@ class Laboratory:
     roots: list[Path]
     limits: Limits = field(default_factory=Limits)
     size: int = 2
+    references: Path | None = None
 
     def __post_init__(self) -> None:
         self._threads = ThreadPoolExecutor(max_workers=self.size + 4)
         self._lock = threading.Lock()
-        self._ran: set[str] = set()
         self.isolation: dict[str, Any] = {}
-        (self.work / "done").mkdir(parents=True, exist_ok=True)
 
     def close(self) -> None:
         """Waits for nothing: threads that still wait for a job end with the pool."""
@@ -69,13 +68,16 @@ class Laboratory:
         arguments: Mapping[str, Any],
         *,
         jax_config: Mapping[str, Any] | None = None,
+        reference: bool = False,
     ) -> Done:
-        """The result of one job, from memory where it is there."""
+        """The result of one job, from memory where it is there. `reference`: it knows nothing of the candidate."""
+        home = self.references if reference and self.references is not None else self.work
         asked = digest_of({"function": function, "arguments": arguments, "jax_config": jax_config or {}})
-        remembered = self._remembered(name, asked)
+        label = f"{name}-{asked[7:19]}"
+        remembered = _remembered(home, label)
         if remembered is not None:
             return remembered
-        folder = self._fresh_folder(name)
+        folder = self._fresh_folder(home, label)
         job = Job(
             function=function,
             arguments=arguments,
@@ -85,39 +87,35 @@ class Laboratory:
             jax_config=jax_config or {},
             import_path=tuple(str(each) for each in self.roots),
         )
-        self._ran.add(name)
         result = self.pool.run(job)
         self.isolation = dict(result.isolation)
-        self._remember(name, asked, result, folder)
+        _remember(home, label, result, folder)
         return Done(result, folder)
 
     def finished_steps(self) -> int:
         """Steps that all jobs have finished so far, running ones included."""
         return sum(1 for _ in self.work.glob("jobs/*/steps/*.json"))
 
-    def _fresh_folder(self, name: str) -> Path:
+    def _fresh_folder(self, home: Path, label: str) -> Path:
         with self._lock:
             attempt = 0
-            while (folder := self.work / "jobs" / f"{name}-{attempt}").exists():
+            while (folder := home / "jobs" / f"{label}-{attempt}").exists():
                 attempt += 1
             folder.mkdir(parents=True)
             return folder
 
-    def _remember(self, name: str, asked: str, result: JobResult, folder: Path) -> None:
-        data = {"asked": asked, "folder": folder.name, "result": asdict(result)}
-        unfinished = self.work / "done" / f"{name}.tmp"
-        unfinished.write_bytes(encode(data))
-        unfinished.replace(self.work / "done" / f"{name}.json")
 
-    def _remembered(self, name: str, asked: str) -> Done | None:
-        path = self.work / "done" / f"{name}.json"
-        if not path.exists():
-            return None
-        data = msgspec.json.decode(path.read_bytes())
-        if data["asked"] != asked:
-            if name in self._ran:
-                raise InternalError(
-                    "two jobs of one name", stage="observe", where=name, expected=data["asked"], got=asked
-                )
-            return None  # left by an audit that asked something else
-        return Done(JobResult(**data["result"]), self.work / "jobs" / data["folder"])
+def _remember(home: Path, label: str, result: JobResult, folder: Path) -> None:
+    place = home / "done" / f"{label}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = place.with_suffix(".tmp")
+    unfinished.write_bytes(encode({"folder": folder.name, "result": asdict(result)}))
+    unfinished.replace(place)
+
+
+def _remembered(home: Path, label: str) -> Done | None:
+    place = home / "done" / f"{label}.json"
+    if not place.exists():
+        return None
+    data = msgspec.json.decode(place.read_bytes())
+    return Done(JobResult(**data["result"]), home / "jobs" / data["folder"])

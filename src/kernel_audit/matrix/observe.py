@@ -101,7 +101,7 @@ def _start_candidate(stages: Stages, plan: Plan, seen: Observed) -> list[Future[
         and "generic" in seen.programs[cell.program].value["record"]["exports"]
     ]
     for number, part in enumerate(shards(exported, laboratory.size)):
-        started.append(laboratory.start(stages.run_bytes, plan, f"check-{number}", part, seen.programs))
+        started.append(laboratory.start(stages.run_bytes, plan, f"check-{number}", part, seen.programs, candidate=True))
     return started
 
 
@@ -113,7 +113,7 @@ def _start_baselines(
         ready = {key for key, each in told.items() if captured_digest(each) and each.value["record"]["exports"]}
         cells = [cell for cell in references.cells if cell.program in ready]
         started[name] = stages.laboratory.start(
-            stages.run_bytes, references, f"baseline-{name}", cells, told, thorough=False
+            stages.run_bytes, references, f"baseline-{name}", cells, told, candidate=False
         )
     return started
 

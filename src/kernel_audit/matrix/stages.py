@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kernel_audit.contract import Audit
+from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.matrix.batch import Item, Told, run_items
 from kernel_audit.matrix.laboratory import Laboratory
 from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, configurations, text_of
@@ -36,7 +36,14 @@ class Stages:
     def __init__(self, audit: Audit, laboratory: Laboratory) -> None:
         self.audit = audit
         self.laboratory = laboratory
-        self._common = {"audit": msgspec.to_builtins(audit), "roots": [str(each) for each in laboratory.roots]}
+        self._roots = [str(each) for each in laboratory.roots]
+        self._whole = {"audit": msgspec.to_builtins(audit), "roots": self._roots}
+        # What jobs of the references are told: the contract without the candidate and what concerns it alone.
+        nobody = FunctionRef(module="candidate", name="withheld")
+        part = msgspec.structs.replace(
+            audit, candidate=nobody, refusals=[], door=None, tuning={}, fixed={}, prediction=""
+        )
+        self._reference = {"audit": msgspec.to_builtins(part), "roots": self._roots[:1]}
 
     def scout(self) -> dict[str, list[tuple[int, ...]]]:
         """Block shapes of the first result by configuration text; empty where the candidate did not get that far."""
@@ -73,9 +80,11 @@ class Stages:
             [Item(key, key) for key in keys],
             lambda items: self._call(
                 "subject_job:capture_programs",
+                reference=side != "candidate",
                 programs=[plan.program(each.id) for each in items],
                 side=side,
             ),
+            reference=side != "candidate",
         )
 
     def lift(self, plan: Plan, keys: list[str]) -> dict[str, Told]:
@@ -84,12 +93,15 @@ class Stages:
             self.laboratory,
             "lift",
             [Item(key, key) for key in keys],
-            lambda items: self._call("lift_job:lift", programs=[plan.program(each.id) for each in items]),
+            lambda items: self._call(
+                "lift_job:lift", reference=True, programs=[plan.program(each.id) for each in items]
+            ),
             jax_config={"jax_enable_x64": True},
+            reference=True,
         )
 
     def run_bytes(
-        self, plan: Plan, name: str, cells: list[CellPlan], captured: Mapping[str, Told], *, thorough: bool = True
+        self, plan: Plan, name: str, cells: list[CellPlan], captured: Mapping[str, Told], *, candidate: bool
     ) -> dict[str, Told]:
         """Cells of exported programs, in a worker that never imports the candidate."""
         places = {key: str(told.folder) for key, told in captured.items()}
@@ -98,15 +110,16 @@ class Stages:
             wanted = _chosen(cells, items)
             keys = dict.fromkeys(each.program for each in wanted)
             return f"{_JOBS}.check_job:run_from_bytes", {
-                "audit": self._common["audit"],
+                "audit": self._reference["audit"],
                 "programs": msgspec.to_builtins([plan.program(key) for key in keys]),
                 "cells": msgspec.to_builtins(wanted),
                 "fixtures": _fixtures(plan, wanted),
                 "places": {key: places[key] for key in keys},
-                "thorough": thorough,
+                "thorough": candidate,
             }
 
-        return run_items(self.laboratory, name, [Item(each.id, each.program) for each in cells], call)
+        items = [Item(each.id, each.program) for each in cells]
+        return run_items(self.laboratory, name, items, call, reference=not candidate)
 
     def simulate(self, plan: Plan, name: str, cells: list[CellPlan], digests: Mapping[str, str]) -> dict[str, Told]:
         """Cells in the TPU interpreter, in a subject worker."""
@@ -134,7 +147,7 @@ class Stages:
             chosen = [wanted[each.id] for each in items if each.id in wanted]
             door = self.audit.door if any(each.id.startswith("door") for each in items) else None
             part = msgspec.structs.replace(self.audit, refusals=chosen, door=door)
-            return f"{_JOBS}.subject_job:refusals", {**self._common, "audit": msgspec.to_builtins(part)}
+            return f"{_JOBS}.subject_job:refusals", {**self._whole, "audit": msgspec.to_builtins(part)}
 
         return run_items(self.laboratory, "refusals", [Item(name, name) for name in names], call)
 
@@ -145,7 +158,9 @@ class Stages:
         def call(items: list[Item]) -> tuple[str, dict[str, Any]]:
             chosen = [by_id[each.id] for each in items]
             names = dict.fromkeys(each["fixture"] for each in chosen)
-            return self._call("oracle_job:expect", wanted=chosen, fixtures=[plan.fixture(each) for each in names])
+            return self._call(
+                "oracle_job:expect", reference=True, wanted=chosen, fixtures=[plan.fixture(each) for each in names]
+            )
 
         wide = self.audit.oracle.kind == "lifted" or self.audit.agreement.kind == "derived"
         return run_items(
@@ -154,10 +169,12 @@ class Stages:
             [Item(each, each) for each in by_id],
             call,
             jax_config={"jax_enable_x64": True} if wide else None,
+            reference=True,
         )
 
-    def _call(self, function: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
-        return f"{_JOBS}.{function}", {**self._common, **msgspec.to_builtins(arguments)}
+    def _call(self, function: str, *, reference: bool = False, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        common = self._reference if reference else self._whole
+        return f"{_JOBS}.{function}", {**common, **msgspec.to_builtins(arguments)}
 
 
 def expectation_id(plan: Plan, cell: CellPlan) -> str:
