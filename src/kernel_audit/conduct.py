@@ -25,7 +25,7 @@ from kernel_audit.evidence import Evidence, FrozenAudit, is_bundle, read_bundle,
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
 from kernel_audit.matrix.environment import environment_of
 from kernel_audit.matrix.laboratory import Laboratory, Limits
-from kernel_audit.records import Decision, Record, digest_bytes, digest_of, encode
+from kernel_audit.records import Decision, Record, decode, digest_bytes, digest_of, encode
 from kernel_audit.report import precision_gap_figure, render_page
 from kernel_audit.worker import Job, Pool
 
@@ -93,7 +93,7 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
     progress("writing the bundle", 0, None)
     decision = decide(evidence)
     figures = precision_gap_figure(evidence)
-    page = render_page(evidence, decision, figures)
+    page = render_page(evidence, decision, figures, sources)
     write_bundle(evidence, decision, sources, figures, page, out)
     shutil.rmtree(work, ignore_errors=True)
     return Answer(evidence, decision, out / "report.html")
@@ -137,7 +137,8 @@ def evaluate(question: Question, pool: Pool, folder: Path) -> tuple[Audit, dict[
             got=result.outcome + (f", signal {result.signal}" if result.signal else ""),
             next_command="look for work, waits or exits at the top of the file; kernels run in workers of their own",
         )
-    audit = msgspec.convert(result.value["audit"], Audit)
+    # Through canonical JSON, so that names are in one order wherever the audit comes from.
+    audit = decode(encode(result.value["audit"]), Audit, where="the audit")
     if question.candidate is not None:
         audit = msgspec.structs.replace(audit, candidate=reference_to(question.candidate, where="--candidate"))
     return audit, result.value["files"]
@@ -243,7 +244,7 @@ def _request(question: Question, pool: Pool, work: Path) -> tuple[Request, dict[
     if path.exists():
         known = msgspec.json.decode(path.read_bytes(), type=Request)
         _require_same(known, audit, sources, question)
-        return known, files
+        return msgspec.structs.replace(known, audit=audit), files
     seed = question.late_seed if question.late_seed is not None else secrets.randbits(63)
     request = Request(
         audit=audit,

@@ -30,9 +30,15 @@ def command(bundle: Path, html: Path | None, as_json: bool) -> None:
                 expected="a file outside: bundles are written once",
                 got=f"a file in {bundle}",
             )
-        html.write_bytes(render_page(evidence, decision, precision_gap_figure(evidence)))
+        html.write_bytes(render_page(evidence, decision, precision_gap_figure(evidence), _sources(bundle)))
         click.echo(str(html))
     elif as_json:
         click.echo(encode({"decision": decision, "cells": evidence.cells, "controls": evidence.controls}).decode())
     else:
         click.echo(full_text(evidence, decision))
+
+
+def _sources(bundle: Path) -> dict[str, bytes]:
+    """The judged sources of a bundle by label."""
+    home = bundle / "sources"
+    return {each.relative_to(home).as_posix(): each.read_bytes() for each in home.rglob("*") if each.is_file()}

@@ -56,7 +56,7 @@ def _fill(
     """The row completed factor by factor, best choice first, with a way back where a choice is impossible."""
     missing = [name for name in factors if name not in row]
     if not missing:
-        return row if possible({name: factors[name][index] for name, index in row.items()}) else None
+        return row if possible({name: factors[name][row[name]] for name in factors}) else None
     name = missing[0]
 
     def gain(index: int) -> int:

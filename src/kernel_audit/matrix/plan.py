@@ -88,13 +88,14 @@ def sequence_cells(audit: Audit, first: int) -> list[tuple[ProgramPlan, Fixture]
     """Each fixture of each sequence at each dtype, in the first mode and configuration, in the TPU interpreter."""
     found = []
     for sequence in audit.sequences:
-        for index, dims in enumerate(sequence.shapes):
+        shapes = [{name: each[name] for name in audit.declared_dims} for each in sequence.shapes]
+        for index, dims in enumerate(shapes):
             fixture = Fixture(
                 name=f"{sequence.name}-{size_text(dims)}",
                 dims=dims,
                 family="normal",
                 seed=sequence.seed,
-                before=sequence.shapes[:index],
+                before=shapes[:index],
             )
             for binding in audit.dtype_bindings():
                 program = ProgramPlan(
