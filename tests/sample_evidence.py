@@ -158,6 +158,7 @@ def _agreeing(audit: Audit, plan: Plan) -> Sample:
 
 def frozen(audit: Audit, plan: Plan) -> FrozenAudit:
     return FrozenAudit(
+        reference=audit.name,
         audit=audit,
         plan=plan,
         late_seed=SEED,

@@ -34,11 +34,16 @@ BUILT_IN = {"axpy": "kernel_audit.kernels.audits", "blocked-axpy": "kernel_audit
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: AUDIT as on the command line, and how. `candidate` puts another function under the same contract."""
+    """What is asked: AUDIT as on the command line, and how.
+
+    `candidate` puts another function under the same contract. `cells` is a fixture sequence or a part of cell ids;
+    `quick` leaves out the shapes that are derived from blocks.
+    """
 
     audit: str
     candidate: str | None = None
     cells: str | None = None
+    quick: bool = False
     late_seed: int | None = None
     limits: Limits = field(default_factory=Limits)
     workers: int = 2
@@ -61,6 +66,7 @@ class Request(Record, kw_only=True):
     schema: str = "kernel-audit/request/1"
     audit: Audit
     cells: str | None
+    quick: bool
     late_seed: int
     late_seed_commitment: str
     sources: dict[str, str]
@@ -88,8 +94,10 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
     work.mkdir(parents=True, exist_ok=True)
     with _laboratory(question, work) as (laboratory, pool):
         request, files = _request(question, pool, work)
-        matrix = check_matrix(request.audit, laboratory, request.late_seed, progress, only=request.cells)
-        evidence, sources = _evidence(question, request, matrix, files)
+        matrix = check_matrix(
+            request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
+        )
+        evidence, sources = evidence_of(question, request, matrix, files)
     progress("writing the bundle", 0, None)
     decision = decide(evidence)
     figures = precision_gap_figure(evidence)
@@ -105,8 +113,10 @@ def check(question: Question, progress: Progress) -> Answer:
         work = Path(folder)
         with _laboratory(question, work) as (laboratory, pool):
             request, files = _request(question, pool, work)
-            matrix = check_matrix(request.audit, laboratory, request.late_seed, progress, only=request.cells)
-            evidence, _ = _evidence(question, request, matrix, files)
+            matrix = check_matrix(
+                request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
+            )
+            evidence, _ = evidence_of(question, request, matrix, files)
     return Answer(evidence, decide(evidence))
 
 
@@ -249,6 +259,7 @@ def _request(question: Question, pool: Pool, work: Path) -> tuple[Request, dict[
     request = Request(
         audit=audit,
         cells=question.cells,
+        quick=question.quick,
         late_seed=seed,
         late_seed_commitment=hashlib.sha256(str(seed).encode()).hexdigest(),
         sources=sources,
@@ -269,7 +280,11 @@ def _localised(question: Question) -> Question:
 
 def _require_same(known: Request, audit: Audit, sources: dict[str, str], question: Question) -> None:
     changed = [label for label in {**known.sources, **sources} if known.sources.get(label) != sources.get(label)]
-    if digest_of(known.audit) == digest_of(audit) and known.cells == question.cells and not changed:
+    if (
+        digest_of(known.audit) == digest_of(audit)
+        and (known.cells, known.quick) == (question.cells, question.quick)
+        and not changed
+    ):
         if known.tool_version == __version__:
             return
         changed = [f"kernel-audit itself: {known.tool_version} then, {__version__} now"]
@@ -283,7 +298,7 @@ def _require_same(known: Request, audit: Audit, sources: dict[str, str], questio
     )
 
 
-def _evidence(
+def evidence_of(
     question: Question, request: Request, matrix: Matrix, files: dict[str, str]
 ) -> tuple[Evidence, dict[str, bytes]]:
     sources = {}
@@ -293,6 +308,7 @@ def _evidence(
         except OSError:
             continue  # a worker named a file that is not there: it is not evidence
     frozen = FrozenAudit(
+        reference=_without_folders(question.audit),
         audit=request.audit,
         plan=matrix.plan,
         late_seed=request.late_seed,
@@ -309,6 +325,11 @@ def _evidence(
         refusals=records.refusals,
     )
     return evidence, sources
+
+
+def _without_folders(audit: str) -> str:
+    path, separator, name = audit.partition(":")
+    return Path(path).name + separator + name
 
 
 def replay(folder: Path) -> tuple[Evidence, Decision, Decision]:

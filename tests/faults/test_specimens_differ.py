@@ -159,11 +159,12 @@ def runs(contract):
 def found_by_running(specimen, function):
     """The first codes that are expected of the specimen, or every code that any run gave."""
     seen = set()
-    for options in configurations(specimen.contract):
-        for family, shape, dtype, interpreter, seed in runs(specimen.contract):
-            seen |= run_codes(function, *values(family, shape, dtype, seed), interpreter, options)
-            if seen & set(specimen.expect):
-                return seen
+    for (family, shape, dtype, interpreter, seed), options in itertools.product(
+        runs(specimen.contract), configurations(specimen.contract)
+    ):
+        seen |= run_codes(function, *values(family, shape, dtype, seed), interpreter, options)
+        if seen & set(specimen.expect):
+            break
     return seen
 
 

@@ -15,6 +15,7 @@ COMMANDS = {
     "verify": "Verify a bundle: digests, consistency, and the decision replayed.",
     "report": "Show a bundle as text, or write its page again.",
     "explain": "What a reason code means, and how to resolve it.",
+    "new": "Write an audit file to start from.",
     "doctor": "What this machine and its JAX can do for an audit.",
 }
 

@@ -112,7 +112,7 @@ def _named(engines: Counter[str]) -> dict[str, int]:
 
 
 def _next_command(decision: str | None, evidence: Evidence) -> str:
-    name = evidence.frozen.audit.name
+    name = evidence.frozen.reference
     if decision == REVISE:
         return f"correct the kernel, then: kernel-audit check {name}"
     if decision is None:
@@ -120,4 +120,4 @@ def _next_command(decision: str | None, evidence: Evidence) -> str:
     targets = declared_targets(evidence)
     if not targets:
         return "state targets= in the audit"
-    return f"on a {targets[0]} device: kernel-audit measure {name} --target {targets[0]}"
+    return f"on a {targets[0]} device: kernel-audit measure {name} --target {targets[0]} (not in this version yet)"

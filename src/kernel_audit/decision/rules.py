@@ -78,6 +78,7 @@ def program_faults(evidence: Evidence) -> list[Finding]:
     programs = [each for each in evidence.programs if each.side == "candidate"]
     broken = {
         "no-kernel": [each for each in programs if not each.kernels],
+        "kernel-unused": [each for each in programs if each.kernels and each.live_kernels == 0],
         "retrace-differs": [each for each in programs if each.retrace_same is False],
         "backend-dependent": [
             each for each in programs if each.as_cpu_same is False and each.retrace_same is not False

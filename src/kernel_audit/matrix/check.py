@@ -15,7 +15,7 @@ from kernel_audit.errors import AuditFileError, near
 from kernel_audit.matrix.assemble import Assembly
 from kernel_audit.matrix.laboratory import Laboratory
 from kernel_audit.matrix.observe import baseline_plan, observe
-from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, make_plan, sequence_plan
+from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, make_plan, sequence_plan, stated_blocks
 from kernel_audit.matrix.stages import Observed, Stages
 from kernel_audit.records import Plan
 
@@ -42,22 +42,33 @@ def engines_of(audit: Audit) -> list[str]:
 
 
 def check_matrix(
-    audit: Audit, laboratory: Laboratory, late_seed: int, progress: Progress, *, only: str | None = None
+    audit: Audit,
+    laboratory: Laboratory,
+    late_seed: int,
+    progress: Progress,
+    *,
+    only: str | None = None,
+    quick: bool = False,
 ) -> Matrix:
-    """Plans, observes and compares. `only` names a fixture sequence, or is a pattern that cell ids must contain."""
+    """Plans, observes and compares.
+
+    `only` names a fixture sequence, or is a pattern that cell ids must contain. `quick` takes the shapes that the audit
+    states and derives none from blocks.
+    """
     stages = Stages(audit, laboratory)
-    plan = _plan(stages, late_seed, progress, only)
+    plan = _plan(stages, late_seed, progress, only, quick)
     total = _steps(audit, plan)
     seen = _followed(laboratory, laboratory.start(observe, stages, plan), progress, total)
     progress("comparing", 0, None)
     return Matrix(plan, Assembly(audit, plan, seen), seen.source_files, laboratory.isolation)
 
 
-def _plan(stages: Stages, late_seed: int, progress: Progress, only: str | None) -> Plan:
+def _plan(stages: Stages, late_seed: int, progress: Progress, only: str | None, quick: bool) -> Plan:
     if only is not None and any(each.name == only for each in stages.audit.sequences):
         return sequence_plan(stages.audit, only)
     progress("reading block shapes", 0, None)
-    plan = make_plan(stages.audit, stages.scout(), late_seed, engines=engines_of(stages.audit))
+    blocks = stated_blocks(stages.audit) if quick else stages.scout()
+    plan = make_plan(stages.audit, blocks, late_seed, engines=engines_of(stages.audit), derive=not quick)
     return plan if only is None else _restricted(plan, only)
 
 

@@ -26,8 +26,8 @@ def lift(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[
         try:
             with jax.enable_x64(False):
                 program = subject.capture(plan, tuned=False)
-            wide = [_wide(each) for each in program.in_avals]
-            stored = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in program.in_avals]
+            wide = [_wide(each) for each in program.specs]
+            stored = [jax.ShapeDtypeStruct(each.shape, each.dtype) for each in program.specs]
             arrays["lifted"] = _bytes(lifted(program.jaxpr), wide)
             seed = jax.ShapeDtypeStruct((), np.uint32)
             arrays["noisy"] = _bytes(noisy(program.jaxpr), [seed, *stored])

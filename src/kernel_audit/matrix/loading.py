@@ -93,8 +93,12 @@ def _tuples(value: Any) -> Any:
 
 
 def watched_state() -> _Seen:
-    """Identity of every attribute of the watched modules that are loaded."""
-    return {(name, key): id(value) for name in WATCHED for key, value in _attributes(name)}
+    """Identity of every function of the watched modules that are loaded, and JAX's settings."""
+    state = {(name, key): id(value) for name in WATCHED for key, value in _attributes(name)}
+    jax = sys.modules.get("jax")
+    if jax is not None:  # settings of the process change other programs than the candidate's
+        state.update({("jax.config", key): hash(str(value)) for key, value in jax.config.values.items()})
+    return state
 
 
 def tampered(before: _Seen) -> list[str]:
@@ -109,17 +113,19 @@ def _attributes(name: str) -> Iterable[tuple[str, Any]]:
     return [] if module is None else [(key, value) for key, value in vars(module).items() if callable(value)]
 
 
-def sources(roots: Sequence[Path], before: set[str]) -> dict[str, str]:
-    """Files that were loaded since `before` from below `roots` or beside the loaded modules: label -> path."""
+def sources(before: set[str]) -> dict[str, str]:
+    """Files that were loaded since `before`, installed libraries apart: label -> path."""
     found: dict[str, str] = {}
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if name in before or not file or not file.endswith(".py"):
             continue
         path = Path(file)
-        home = next((root for root in roots if path.is_relative_to(root)), None)
-        if home is not None:
-            found[path.relative_to(home).as_posix()] = file
-        elif "site-packages" not in path.parts and not path.is_relative_to(sys.base_prefix):
-            found[name.replace(".", "/") + ".py"] = file
+        if "site-packages" in path.parts or path.is_relative_to(sys.base_prefix):
+            continue
+        place = "" if name == AUDIT_MODULE else name.replace(".", "/")
+        if path.name == "__init__.py":
+            found[f"{place}/__init__.py"] = file
+        else:
+            found[f"{place}.py" if place else path.name] = file
     return found

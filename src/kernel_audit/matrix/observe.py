@@ -121,7 +121,7 @@ def _start_baselines(
 def _start_expectations(
     stages: Stages, plan: Plan, references: Plan, seen: Observed, lifted: dict[str, Told]
 ) -> list[Future[dict[str, Told]]]:
-    wanted = []
+    wanted: list[list[dict[str, Any]]] = [[] for _ in range(stages.laboratory.size)]
     for cell in references.cells:
         program = references.program(cell.program)
         if program.key not in seen.result_dtypes:
@@ -138,9 +138,9 @@ def _start_expectations(
             if told.outcome != "finished" or "operands" not in told.value:
                 continue
             item |= {"lifted": str(told.folder), "program": program.key, "lifted_operands": told.value["operands"]}
-        wanted.append(item)
-    count = stages.laboratory.size
-    parts = [part for part in (wanted[number::count] for number in range(count)) if part]
+        # Fixtures of one program stay together: a lifted one is compiled once.
+        wanted[references.programs.index(program) % len(wanted)].append(item)
+    parts = [part for part in wanted if part]
     return [stages.laboratory.start(stages.expect, plan, f"expect-{number}", part) for number, part in enumerate(parts)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -98,9 +99,15 @@ def _add_budget(audit: Audit, fixture: Fixture, item: dict[str, Any], arrays: di
 
 
 def _exported(item: dict[str, Any], name: str) -> Callable[[list[np.ndarray]], Leaves]:
+    return _compiled(item["lifted"], item["program"], name)
+
+
+@cache
+def _compiled(folder: str, program: str, name: str) -> Callable[[list[np.ndarray]], Leaves]:
+    """A lifted program; kept, as it is compiled when first called and many fixtures share it."""
     import jax
     from jax import export
 
-    data = read_arrays(Path(item["lifted"]), item["program"])[name].tobytes()
+    data = read_arrays(Path(folder), program)[name].tobytes()
     call = jax.jit(export.deserialize(bytearray(data)).call)
     return lambda arrays: [np.asarray(each) for each in call(*arrays)]

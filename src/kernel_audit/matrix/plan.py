@@ -24,11 +24,19 @@ TPU_INTERPRETER_LIMIT = 32
 
 
 def make_plan(
-    audit: Audit, blocks: dict[str, list[tuple[int, ...]]], late_seed: int, *, engines: Iterable[str]
+    audit: Audit,
+    blocks: dict[str, list[tuple[int, ...]]],
+    late_seed: int,
+    *,
+    engines: Iterable[str],
+    derive: bool = True,
 ) -> Plan:
-    """The matrix of an audit. `blocks` are the result's block shapes by configuration text (see `text_of`)."""
+    """The matrix of an audit. `blocks` are the result's block shapes by configuration text (see `text_of`).
+
+    `derive`: add the shapes that blocks make interesting to those that the audit states.
+    """
     engines = list(engines)
-    shapes = hostile_shapes(audit, [block for found in blocks.values() for block in found])
+    shapes = hostile_shapes(audit, [block for found in blocks.values() for block in found] if derive else [])
     factors = _factors(audit, shapes, engines)
     chosen, pairs = cover_pairs(factors, lambda choice: _too_many_programs(audit, blocks, choice) is None)
     made = [_program(audit, index, choice) for index, choice in enumerate(chosen)]
@@ -108,6 +116,15 @@ def sequence_cells(audit: Audit, first: int) -> list[tuple[ProgramPlan, Fixture]
                 )
                 found.append((program, fixture))
     return found
+
+
+def stated_blocks(audit: Audit) -> dict[str, list[tuple[int, ...]]]:
+    """Block shapes by configuration as the tuning states them: lists of sizes, one for each dimension of the result."""
+    rank = len((audit.results or audit.operands)[0].dims)
+    return {
+        text_of(each): [tuple(value) for value in each.values() if isinstance(value, list) and len(value) == rank]
+        for each in configurations(audit)
+    }
 
 
 def configurations(audit: Audit) -> list[dict[str, Any]]:

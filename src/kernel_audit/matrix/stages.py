@@ -213,8 +213,8 @@ def _blocks(kernels: list[dict[str, Any]], rank: int) -> list[tuple[int, ...]]:
     """Block shapes that can be those of a result of this rank: declared ones, and pipelined slots without their count."""
     found: list[tuple[int, ...]] = []
     for kernel in kernels:
-        if math.prod(kernel["grid"]) > 1:  # else its "blocks" are whole arrays
-            found += [tuple(each) for each in kernel["blocks"] if len(each) == rank]
+        if math.prod(kernel["grid"]) > 1:  # else its "blocks" are whole arrays; the last one is a result's
+            found += [tuple(each) for each in kernel["blocks"][-1:] if len(each) == rank]
         found += [tuple(each[1:]) for each in kernel["allocations"] if len(each) == rank + 1]
     return list(dict.fromkeys(each for each in found if all(extent > 0 for extent in each)))
 

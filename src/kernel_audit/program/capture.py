@@ -21,7 +21,7 @@ from kernel_audit.program.modes import Generic, Mode, Target, TpuInterpreter, in
 from kernel_audit.program.packed import Sidecar, pack
 from kernel_audit.program.raised import CandidateRaised, without_folders
 from kernel_audit.program.rewrite import set_interpret
-from kernel_audit.records import CaptureRecord
+from kernel_audit.records import CaptureRecord, Kernel
 
 
 def capture(
@@ -91,6 +91,10 @@ class Program:
         trees = [without_addresses(str(tree)) for tree in (in_tree, out_tree)]
         self.digest = canonical_digest((jaxpr, trees, donated))
         self._executables: dict[Mode, Executable] = {}
+
+    def live_kernels(self) -> list[Kernel]:
+        """The kernels that a result depends on; a compiler drops the others."""
+        return find_kernels(compat.without_dead_code(self.jaxpr))
 
     def in_mode(self, mode: Mode) -> Any:
         """The jaxpr with every kernel set to run in `mode`."""
@@ -202,6 +206,7 @@ class Program:
             exports=dict(exports),
             jax_version=jax.__version__,
             simulated_device=self.device_kind,
+            live_kernels=len(self.live_kernels()),
         )
 
 

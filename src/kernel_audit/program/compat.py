@@ -16,6 +16,7 @@ from typing import Any
 import jax
 from jax import export as jax_export
 from jax._src import callback, core
+from jax._src.interpreters import partial_eval
 from jax._src.pallas import core as pallas_core
 from jax._src.pallas.mosaic.interpret import interpret_pallas_call as interpreter
 from jax.experimental.pallas import tpu as pltpu
@@ -242,3 +243,10 @@ def allowed_custom_calls(platform: str) -> list[Any]:
     if platform != "cuda":
         return []
     return [jax_export.DisabledSafetyCheck.custom_call("__gpu$xla.gpu.triton")]
+
+
+def without_dead_code(jaxpr: Any) -> Any:
+    """The open jaxpr without the equations that no result depends on, as `jax.jit` would compile it."""
+    opened = open_jaxpr(jaxpr)
+    live, _ = partial_eval.dce_jaxpr(opened, [True] * len(opened.outvars))
+    return live

@@ -31,6 +31,7 @@ class CaptureRecord(Record, kw_only=True):
     """One program: candidate or baseline captured at one shape, dtype, mode and configuration.
 
     `digest` is the program's identity: of the canonical jaxpr, without `interpret` and source locations.
+    `live_kernels` counts the kernels that a result depends on.
     `retrace_same`: a second trace gives the same program; `as_cpu_same`: so does one where the backend is said to be a
     CPU. `exports` maps a level ("generic", "target") to the digest of the exported bytes, which serves integrity only.
     """
@@ -48,6 +49,7 @@ class CaptureRecord(Record, kw_only=True):
     exports: dict[str, str]
     jax_version: str
     simulated_device: str
+    live_kernels: int | None = None
     retrace_same: bool | None = None
     as_cpu_same: bool | None = None
     note: str = ""

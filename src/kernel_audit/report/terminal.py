@@ -29,10 +29,11 @@ _MOST_NOT_RUN = 4
 _MOST_CELLS = 40
 
 
-def summary_lines(evidence: Evidence, decision: Decision, *, page: str) -> list[str]:
+def summary_lines(evidence: Evidence, decision: Decision, *, page: str | None) -> list[str]:
     """The end of `run`, at most WIDTH wide: decision, why, counts, findings, what was not run, what would settle it.
 
-    `page` is the path of the report as the user should see it. No line can carry a control character.
+    `page` is the path of the report as the user should see it, None where no bundle was written. No line can carry a
+    control character.
     """
     lines = _labelled("decision", decision.decision or "none: " + headline(None)[1])
     lines += _labelled("why", decision.summary)
@@ -41,7 +42,7 @@ def summary_lines(evidence: Evidence, decision: Decision, *, page: str) -> list[
     lines += _several("findings", [finding_text(each) for each in decision.findings], _MOST_FINDINGS, "none")
     lines += _several("not run", evidence.environment.not_run, _MOST_NOT_RUN, "nothing was left out")
     lines += _labelled("next", decision.next_command or "nothing is open", wrap=False)
-    lines += _labelled("page", page, wrap=False)
+    lines += _labelled("page", page, wrap=False) if page is not None else []
     return lines
 
 
