@@ -11,6 +11,8 @@ UV := uv
 LOCK := $(UV) pip compile --quiet --universal --generate-hashes --no-header
 # A Python 3.11 to 3.13 of this machine, a newer one where there is none; or say it: make env PYTHON=python3.12
 PYTHON = $(shell scripts/find_python 3.11 3.12 3.13 or-newer)
+# Python files whose names do not say so.
+SCRIPTS := scripts/bench scripts/docs scripts/schemas
 export PIP_ROOT_USER_ACTION := ignore
 
 env: $(VENV)/.package
@@ -48,8 +50,8 @@ test-slow: test-tools
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not device'
 
 lint: test-tools
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check . $(SCRIPTS)
+	@$(BIN)/ruff format --check . $(SCRIPTS)
 
 lock:
 	@$(LOCK) --python-version 3.11 requirements-cpu.in --output-file requirements-cpu.txt

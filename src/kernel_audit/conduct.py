@@ -20,14 +20,14 @@ import msgspec
 from kernel_audit import __version__
 from kernel_audit.contract import Audit, reference_to
 from kernel_audit.decision import decide
-from kernel_audit.errors import AuditFileError, BundleError, near
+from kernel_audit.errors import AuditError, AuditFileError, BundleError, InternalError, near
 from kernel_audit.evidence import Evidence, FrozenAudit, is_bundle, read_bundle, write_bundle
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
 from kernel_audit.matrix.environment import environment_of
 from kernel_audit.matrix.laboratory import Laboratory, Limits
-from kernel_audit.records import Decision, Record, decode, digest_bytes, digest_of, encode
+from kernel_audit.records import Decision, Record, decode, digest_bytes, digest_file, digest_of, encode
 from kernel_audit.report import precision_gap_figure, render_page
-from kernel_audit.worker import Job, Pool
+from kernel_audit.worker import Job, JobResult, Pool
 
 BUILT_IN = {"axpy": "kernel_audit.kernels.audits", "blocked-axpy": "kernel_audit.kernels.audits"}
 
@@ -76,11 +76,11 @@ class Request(Record, kw_only=True):
 def run(question: Question, out: Path, progress: Progress, *, resume: bool = False) -> Answer:
     """The whole audit, ending in a bundle at `out`. A finished bundle there is read, not written again.
 
-    Raises BundleError when `out` is something else, when an interrupted audit is there and `resume` is not asked, or when
-    it asked another question.
+    Raises BundleError when `out` is something else, the bundle of another audit or cannot be written, when an interrupted
+    audit is there and `resume` is not asked, or when it asked another question.
     """
     if out.exists():
-        return _finished(out)
+        return _finished(question, out)
     work = out.with_name(out.name + ".partial")
     if work.exists() and not resume:
         raise BundleError(
@@ -91,13 +91,14 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
             got="an audit that was not finished",
             next_command=f"kernel-audit run {question.audit} --out {out} --resume   (or delete {work.name})",
         )
-    work.mkdir(parents=True, exist_ok=True)
-    with _laboratory(question, work) as (laboratory, pool):
-        request, files = _request(question, pool, work)
-        matrix = check_matrix(
-            request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
-        )
-        evidence, sources = evidence_of(question, request, matrix, files)
+    fresh = not work.exists()
+    _make_folder(work)
+    try:
+        evidence, sources = _observed(question, work, progress)
+    except AuditError as error:
+        if fresh and not isinstance(error, InternalError):
+            shutil.rmtree(work, ignore_errors=True)  # a request that cannot be honoured is no interrupted audit
+        raise
     progress("writing the bundle", 0, None)
     decision = decide(evidence)
     figures = precision_gap_figure(evidence)
@@ -110,14 +111,32 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
 def check(question: Question, progress: Progress) -> Answer:
     """The correctness matrix and what it decides; nothing is kept."""
     with tempfile.TemporaryDirectory(prefix="kernel-audit-") as folder:
-        work = Path(folder)
-        with _laboratory(question, work) as (laboratory, pool):
-            request, files = _request(question, pool, work)
-            matrix = check_matrix(
-                request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
-            )
-            evidence, _ = evidence_of(question, request, matrix, files)
+        evidence, _ = _observed(question, Path(folder), progress)
     return Answer(evidence, decide(evidence))
+
+
+def _observed(question: Question, work: Path, progress: Progress) -> tuple[Evidence, dict[str, bytes]]:
+    """The evidence, and the judged sources by label."""
+    with _laboratory(question, work) as (laboratory, pool):
+        request, files = _request(question, pool, work)
+        matrix = check_matrix(
+            request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
+        )
+        return evidence_of(question, request, matrix, files)
+
+
+def _make_folder(work: Path) -> None:
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BundleError(
+            "a place that cannot be written",
+            stage="run",
+            where=str(work),
+            expected="a folder that can be made",
+            got=str(error.strerror),
+            next_command="choose another --out",
+        ) from None
 
 
 def evaluate(question: Question, pool: Pool, folder: Path) -> tuple[Audit, dict[str, str]]:
@@ -144,7 +163,7 @@ def evaluate(question: Question, pool: Pool, folder: Path) -> tuple[Audit, dict[
             stage="audit",
             where=str(place.file or place.module),
             expected=f"to be read within {question.limits.deadline_s:g} s",
-            got=result.outcome + (f", signal {result.signal}" if result.signal else ""),
+            got=_ending(result),
             next_command="look for work, waits or exits at the top of the file; kernels run in workers of their own",
         )
     # Through canonical JSON, so that names are in one order wherever the audit comes from.
@@ -152,6 +171,16 @@ def evaluate(question: Question, pool: Pool, folder: Path) -> tuple[Audit, dict[
     if question.candidate is not None:
         audit = msgspec.structs.replace(audit, candidate=reference_to(question.candidate, where="--candidate"))
     return audit, result.value["files"]
+
+
+def _ending(result: JobResult) -> str:
+    """How a worker ended, in words."""
+    error = result.error or {}
+    if result.outcome == "crashed" and result.exit_code is not None:
+        return f"crashed, exit code {result.exit_code}"
+    if result.outcome == "crashed" and result.signal:
+        return f"crashed, signal {result.signal}"
+    return f"{error.get('type')}: {error.get('message')}" if result.outcome == "raised" else result.outcome
 
 
 @dataclass(frozen=True)
@@ -188,7 +217,7 @@ def locate(text: str) -> Place:
     )
 
 
-def _finished(out: Path) -> Answer:
+def _finished(question: Question, out: Path) -> Answer:
     if not is_bundle(out):
         raise BundleError(
             "something else is at the place of the bundle",
@@ -199,7 +228,30 @@ def _finished(out: Path) -> Answer:
             next_command="choose another --out",
         )
     evidence, decision = read_bundle(out)
+    _require_its_question(question, evidence.frozen, out)
     return Answer(evidence, decision, out / "report.html", finished_before=True)
+
+
+def _require_its_question(question: Question, frozen: FrozenAudit, out: Path) -> None:
+    """A finished bundle answers what it was asked, about the sources as they were then, and nothing else."""
+    wanted: dict[str, tuple[str, str]] = {"AUDIT": (frozen.reference, _without_folders(question.audit))}
+    if question.candidate is not None:
+        asked = reference_to(str(_localised(question).candidate), where="--candidate")
+        wanted["--candidate"] = (frozen.audit.candidate.text, asked.text)
+    for root in _roots(question):
+        for label, digest in frozen.sources.items():
+            if (root / label).is_file():
+                wanted[label] = (digest[:19], digest_file(root / label)[:19])
+    for name, (then, now) in wanted.items():
+        if then != now:
+            raise BundleError(
+                "a finished bundle of another audit, or of sources that have changed since",
+                stage="run",
+                where=f"{out.name}: {name}",
+                expected=then,
+                got=now,
+                next_command="choose another --out, or remove the bundle to audit afresh",
+            )
 
 
 @contextmanager

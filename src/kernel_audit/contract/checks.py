@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.contract.model import Audit
 from kernel_audit.contract.spec import parse_array
 from kernel_audit.contract.words import FAMILIES, OBJECTIVES
 from kernel_audit.errors import AuditFileError, near
+from kernel_audit.records import encode
+
+_TARGET = re.compile(r"(tpu|gpu):[a-z0-9][a-z0-9.-]*")
+# Names under which records of the tool's own are kept.
+_OWN_CONTROLS = (
+    *("oracle", "zeros", "last-row-wrong", "last-column-wrong", "shifted-by-one-row", "one-ulp-off", "another-dtype"),
+    *("operands-swapped", "operands-rounded"),
+)
+_OWN_REFUSALS = ("door", "door-opened")
 
 
 def check_audit(audit: Audit, others: Iterable[Audit] = ()) -> None:
     """Raises AuditFileError at the first thing that cannot hold."""
+    _check_types(audit)
     _check_name(audit, others)
     _check_operands(audit)
     _check_references(audit)
@@ -21,7 +35,26 @@ def check_audit(audit: Audit, others: Iterable[Audit] = ()) -> None:
     _check_values(audit)
     _check_invariants(audit)
     _check_refusals(audit)
+    _check_controls(audit)
     _check_worth(audit)
+    _check_reach(audit)
+
+
+def _check_types(audit: Audit) -> None:
+    """Every field has its type, and every value survives JSON: what the parent reads is what the file says."""
+    try:
+        same = msgspec.json.decode(encode(audit), type=Audit) == audit
+        got = "a number that is not finite" if not same else ""
+    except (msgspec.ValidationError, TypeError) as error:
+        got = str(error)
+    if got:
+        raise AuditFileError(
+            "a value of another kind than the audit can hold",
+            stage="audit",
+            where=f"audit {audit.name!r}",
+            expected="what the words of kernel_audit give; texts, numbers, lists and tuples as parameters",
+            got=got,
+        )
 
 
 def _fault(audit: Audit, what: str, key: str, expected: str, got: str) -> AuditFileError:
@@ -35,15 +68,16 @@ def _fault(audit: Audit, what: str, key: str, expected: str, got: str) -> AuditF
     )
 
 
+_NAME_FORM = "letters, digits, '-', '_' and '.'"
+
+
+def _is_name(text: str) -> bool:
+    return bool(text) and all(each.isalnum() or each in "-_." for each in text)
+
+
 def _check_name(audit: Audit, others: Iterable[Audit]) -> None:
-    if not audit.name or not all(each.isalnum() or each in "-_." for each in audit.name):
-        raise _fault(
-            audit,
-            "a name that cannot be a name",
-            "name",
-            "letters, digits, '-', '_' and '.'",
-            repr(audit.name),
-        )
+    if not _is_name(audit.name):
+        raise _fault(audit, "a name that cannot be a name", "name", _NAME_FORM, repr(audit.name))
     if any(each.name == audit.name for each in others):
         raise _fault(audit, "two audits of one name", "name", "a name of its own: name='...'", repr(audit.name))
 
@@ -64,6 +98,19 @@ def _check_operands(audit: Audit) -> None:
     for name in [*audit.tuning, *audit.modes, *audit.fixed]:
         if sum(name in table for table in (audit.tuning, audit.modes, audit.fixed)) > 1:
             raise _fault(audit, "a parameter stated twice", name, "one of tuning, modes and fixed", repr(name))
+    for name, choices in {**audit.dtypes, **audit.tuning, **audit.modes}.items():
+        if twice := _first_twice(choices):
+            raise _fault(audit, "a choice stated twice", name, "distinct choices", twice)
+
+
+def _first_twice(values: Iterable[Any]) -> str:
+    """The first value that occurs again, as text; empty when there is none."""
+    known: list[Any] = []
+    for value in values:
+        if value in known and any(type(value) is type(each) for each in known if each == value):
+            return repr(value)
+        known.append(value)
+    return ""
 
 
 def _check_references(audit: Audit) -> None:
@@ -112,8 +159,12 @@ def _check_shapes(audit: Audit) -> None:
     known = audit.declared_dims
     named = [("shapes", each) for each in audit.shapes]
     for sequence in audit.sequences:
+        if not _is_name(sequence.name):
+            raise _fault(audit, "a name that cannot be a name", "fixtures", _NAME_FORM, repr(sequence.name))
         if not sequence.shapes:
             raise _fault(audit, "an empty list of shapes", f"fixtures: {sequence.name}", "at least one shape", "[]")
+        if twice := _first_twice(sequence.shapes):
+            raise _fault(audit, "a shape stated twice", f"fixtures: {sequence.name}", "distinct shapes", twice)
         named += [(f"fixtures: {sequence.name}", each) for each in sequence.shapes]
     names = [each.name for each in audit.sequences]
     if len(set(names)) < len(names):
@@ -131,6 +182,8 @@ def _check_shapes(audit: Audit) -> None:
 def _check_values(audit: Audit) -> None:
     if not audit.values.families:
         raise _fault(audit, "no value families", "values", ", ".join(FAMILIES), "an empty list")
+    if twice := _first_twice(audit.values.families):
+        raise _fault(audit, "a value family stated twice", "values", "distinct families", twice)
     for family in audit.values.families:
         if family not in FAMILIES:
             raise _fault(
@@ -182,6 +235,8 @@ def _check_refusals(audit: Audit) -> None:
     names = [each.name for each in audit.refusals]
     for refusal in audit.refusals:
         key = f"refuses: {refusal.name}"
+        if refusal.name in _OWN_REFUSALS:
+            raise _fault(audit, "a name that the tool uses itself", key, "another name", repr(refusal.name))
         if names.count(refusal.name) > 1:
             raise _fault(audit, "two refusals of one name", key, "distinct names", repr(refusal.name))
         if not refusal.operands and not refusal.keywords:
@@ -190,6 +245,21 @@ def _check_refusals(audit: Audit) -> None:
             if name not in operands:
                 raise _fault(audit, "an unknown operand", key, "one of " + ", ".join(operands), near(name, operands))
             parse_array(text, where=f"audit {audit.name!r}: {key}")
+
+
+def _check_controls(audit: Audit) -> None:
+    names = [each.name for each in audit.controls]
+    if twice := _first_twice([*_OWN_CONTROLS, *names]):
+        raise _fault(audit, "two controls of one name", "controls", "a name that is not taken", twice)
+
+
+def _check_reach(audit: Audit) -> None:
+    """How far the plan may go, and the devices that the decision is about."""
+    if audit.program_limit < 1:
+        raise _fault(audit, "a limit that no plan can keep", "program_limit", "1 or more", str(audit.program_limit))
+    for target in audit.targets or ():
+        if not _TARGET.fullmatch(target):
+            raise _fault(audit, "a target that cannot be read", "targets", "such as tpu:v5e or gpu:h200", repr(target))
 
 
 def _check_worth(audit: Audit) -> None:

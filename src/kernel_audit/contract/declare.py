@@ -247,7 +247,8 @@ def _precision(arithmetic: str, agreement: Agreement, independent: bool) -> Prec
             expected="f32, bf16, ...",
             got=near(arithmetic, ["f32", "bf16", "float32"]),
         )
-    return Precision(arithmetic=name, oracle=name if agreement.kind == "exact" and independent else "float64")
+    exactly = isinstance(agreement, Agreement) and agreement.kind == "exact"
+    return Precision(arithmetic=name, oracle=name if exactly and independent else "float64")
 
 
 def _check_keywords(function: Callable[..., Any], names: list[str], operands: list[Operand]) -> None:

@@ -45,12 +45,20 @@ class Vary:
 
 def multiple(of: int) -> Vary:
     """Sizes that are multiples of `of`."""
+    if of < 1:
+        raise _no_sizes(f"multiple({of})", "multiple(k) with k of 1 or more")
     return Vary("multiple", [of])
 
 
 def between(least: int, most: int) -> Vary:
     """Sizes from `least` to `most`, both included."""
+    if not 1 <= least <= most:
+        raise _no_sizes(f"between({least}, {most})", "between(a, b) with 1 <= a <= b")
     return Vary("between", [least, most])
+
+
+def _no_sizes(got: str, expected: str) -> AuditFileError:
+    return AuditFileError("a rule that admits no size", stage="audit", where="vary", expected=expected, got=got)
 
 
 def exact() -> Agreement:

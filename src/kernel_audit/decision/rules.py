@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import Cell, Control, Finding
+from kernel_audit.records import CaptureRecord, Cell, Control, Finding
 
 Rule = Callable[[Evidence], list[Finding]]
 
@@ -144,22 +145,26 @@ def nothing_judged(evidence: Evidence) -> list[Finding]:
 
 
 def tails_missing(evidence: Evidence) -> list[Finding]:
-    """Whether some judged fixture does not divide into the kernels' blocks."""
-    blocks = {
-        tuple(block[-2:])
-        for program in evidence.programs
-        if program.side == "candidate"
-        for kernel in program.kernels
-        for block in [*kernel.blocks, *kernel.allocations]
-        if len(block) >= 2
-    }
-    extents = {extent for block in blocks for extent in block if extent > 1}
-    judged = [each for each in evidence.cells if each.outcome == "agrees"]
-    if not judged or not extents:
+    """Whether some judged fixture does not divide into the blocks of the program that ran it."""
+    blocks = {each.digest: _blocks(each) for each in evidence.programs if each.side == "candidate"}
+    agreeing = [each for each in evidence.cells if each.outcome == "agrees" and blocks.get(each.program)]
+    if not agreeing or any(_leaves_a_tail(each.shape, blocks[each.program]) for each in agreeing):
         return []
-    if any(size % extent for cell in judged for size in cell.shape for extent in extents):
-        return []
-    return [finding("divisible-only", f"all shapes divide by the block extents {sorted(extents)}")]
+    extents = sorted({tuple(block) for each in agreeing for block in blocks[each.program]})
+    return [finding("divisible-only", f"every shape divides into blocks of its program, such as {list(extents[0])}")]
+
+
+def _blocks(program: CaptureRecord) -> list[list[int]]:
+    """Blocks of operands and results; those of an emitted pipeline are buffers, with their slots first."""
+    found = [block for kernel in program.kernels for block in kernel.allocations]
+    for kernel in program.kernels:
+        found += kernel.blocks if math.prod(kernel.grid) > 1 else []  # else its blocks are whole arrays, without tails
+    return [block[-2:] for block in found if any(extent > 1 for extent in block[-2:])]
+
+
+def _leaves_a_tail(shape: list[int], blocks: list[list[int]]) -> bool:
+    aligned = [zip(reversed(shape), reversed(block), strict=False) for block in blocks]
+    return any(extent > 1 and size % extent for sides in aligned for size, extent in sides)
 
 
 def target_missing(evidence: Evidence) -> list[Finding]:

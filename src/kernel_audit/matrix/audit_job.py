@@ -64,12 +64,29 @@ def _files(audit: Audit, root: Path) -> dict[str, str]:
         if ref is None:
             continue
         if ref.file is not None:
+            if not (root / ref.file).is_file():
+                raise _nowhere(audit, ref, "a file beside the audit file")
             found[ref.file] = str(root / ref.file)
             continue
-        spec = importlib.util.find_spec(str(ref.module))
-        if spec is not None and spec.origin:
+        try:
+            spec = importlib.util.find_spec(str(ref.module))
+        except ModuleNotFoundError:
+            spec = None
+        if spec is None:
+            raise _nowhere(audit, ref, "a module that can be imported")
+        if spec.origin:
             found[str(ref.module).replace(".", "/") + ".py"] = spec.origin
     return found
+
+
+def _nowhere(audit: Audit, ref: FunctionRef, expected: str) -> AuditFileError:
+    return AuditFileError(
+        "a function whose file is not there",
+        stage="audit",
+        where=f"audit {audit.name!r}",
+        expected=expected,
+        got=ref.text,
+    )
 
 
 def _raised(error: BaseException, where: str) -> AuditFileError:

@@ -68,6 +68,7 @@ def _not_run(audit: Audit, matrix: Matrix) -> list[str]:
         said.append("the TPU interpreter: the kernel is for a GPU")
     if matrix.plan.left_out:
         first = matrix.plan.left_out[0]
-        said.append(f"{len(matrix.plan.left_out)} combinations left out of the plan, first {first.what}: {first.why}")
+        many = "combination" if len(matrix.plan.left_out) == 1 else "combinations"
+        said.append(f"{len(matrix.plan.left_out)} {many} left out of the plan, first {first.what}: {first.why}")
     said.append("compilation for a target, and any run on one")
     return said

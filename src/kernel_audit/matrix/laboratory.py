@@ -49,6 +49,9 @@ class Laboratory:
     references: Path | None = None
 
     def __post_init__(self) -> None:
+        # A worker runs in a folder of its own, so places that it is told must be whole.
+        self.work = self.work.resolve()
+        self.references = self.references.resolve() if self.references is not None else None
         self._threads = ThreadPoolExecutor(max_workers=self.size + 4)
         self._lock = threading.Lock()
         self.isolation: dict[str, Any] = {}
@@ -76,6 +79,7 @@ class Laboratory:
         label = f"{name}-{asked[7:19]}"
         remembered = _remembered(home, label)
         if remembered is not None:
+            self.isolation = dict(remembered.result.isolation)
             return remembered
         folder = self._fresh_folder(home, label)
         job = Job(

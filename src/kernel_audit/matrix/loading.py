@@ -49,6 +49,7 @@ WATCHED = (
 )
 IMPORT = "import"  # the step in which a candidate's module is loaded
 _Seen = dict[tuple[str, str], int]
+_FILES: dict[Path, ModuleType] = {}  # loaded once a worker: to load an audit file again would declare its audits twice
 
 
 def load_module(ref: FunctionRef, roots: Sequence[Path]) -> ModuleType:
@@ -56,9 +57,8 @@ def load_module(ref: FunctionRef, roots: Sequence[Path]) -> ModuleType:
     if ref.module is not None:
         return importlib.import_module(ref.module)
     path = next((root / str(ref.file) for root in roots if (root / str(ref.file)).is_file()), roots[0] / str(ref.file))
-    loaded = sys.modules.get(AUDIT_MODULE)
-    if loaded is not None and loaded.__file__ == str(path):
-        return loaded
+    if path in _FILES:
+        return _FILES[path]
     spec = importlib.util.spec_from_file_location(AUDIT_MODULE, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise AuditFileError(
@@ -67,6 +67,7 @@ def load_module(ref: FunctionRef, roots: Sequence[Path]) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[AUDIT_MODULE] = module
     spec.loader.exec_module(module)
+    _FILES[path] = module
     return module
 
 

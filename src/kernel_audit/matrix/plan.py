@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from itertools import combinations, product
 from typing import Any
 
+import msgspec
+
 from kernel_audit.contract import Audit
 from kernel_audit.fixture import hostile_shapes, programs, seed_of
 from kernel_audit.matrix.pairs import cover_families, cover_pairs
@@ -77,7 +79,8 @@ def _left_out(
 
 def sequence_plan(audit: Audit, name: str) -> Plan:
     """Only the cells of one fixture sequence of the audit, such as "lesson"."""
-    found = [each for each in sequence_cells(audit, 0) if each[1].name.startswith(name + "-")]
+    alone = [each for each in audit.sequences if each.name == name]
+    found = sequence_cells(msgspec.structs.replace(audit, sequences=alone), 0)
     cells = [
         CellPlan(id=_cell_id(each, fixture.name), program=each.key, fixture=fixture.name) for each, fixture in found
     ]

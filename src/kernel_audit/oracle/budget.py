@@ -11,14 +11,14 @@ SAMPLES = 16
 def budget(samples: list[np.ndarray], precise: np.ndarray, dtype: str, factor: float) -> np.ndarray:
     """The largest error that a result of `dtype` may have against `precise` (float64), of its shape.
 
-    factor x max(noise of the element, root mean square noise of the array), plus one unit in the last place for the cast.
-    `samples` are results of the baseline re-evaluated with noise (oracle/lifted.py), each in the result's dtype.
+    factor x max(noise of the element, root mean square noise of the array), plus half a unit in the last place for storing
+    the result. `samples` are results of the baseline re-evaluated with noise (oracle/lifted.py), each float64.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         moved = [np.abs(each.astype(np.float64) - precise) for each in samples]
         noise = np.nan_to_num(np.max(moved, axis=0), nan=0.0, posinf=0.0)
         typical = float(np.sqrt(np.mean(noise**2))) if noise.size else 0.0
-        return factor * np.maximum(noise, typical) + unit_in_last_place(precise, dtype)
+        return factor * np.maximum(noise, typical) + unit_in_last_place(precise, dtype) / 2
 
 
 def unit_in_last_place(values: np.ndarray, dtype: str) -> np.ndarray:

@@ -50,9 +50,13 @@ _ROUNDING = frozenset(
             "logistic",
         ),
         *("integer_pow", "pow", "erf", "erfc", "sin", "cos", "tan", "add_any", "reduce_sum", "reduce_prod", "cumsum"),
-        *("cumprod", "dot_general", "convert_element_type"),
+        *("cumprod", "dot_general"),
     ]
 )
+
+
+# Primitives that move elements and keep their values.
+_LAYOUT = ("reshape", "squeeze", "slice", "transpose", "broadcast_in_dim", "rev")
 
 
 def lifted(jaxpr: Any) -> Callable[..., list[jax.Array]]:
@@ -68,21 +72,50 @@ def lifted(jaxpr: Any) -> Callable[..., list[jax.Array]]:
 
 
 def noisy(jaxpr: Any) -> Callable[..., list[jax.Array]]:
-    """A function (seed, *inputs) that evaluates the jaxpr as it stands, with a relative error of at most half an ulp drawn
-    after each operation that rounds (for a sum of k terms sqrt(k) of them, after Higham and Mary, SISC 2019, 41(5))."""
+    """A function (seed, *inputs) that evaluates the jaxpr in float64 as `lifted` does, with a relative error of at most
+    half an ulp of the dtype as written drawn after each operation that rounds (for a sum of k terms sqrt(k) of them,
+    after Higham and Mary, SISC 2019, 41(5)). Casts that only store a result are left out: a budget adds those itself."""
 
     def program(seed: jax.Array, *arguments: Any) -> list[jax.Array]:
         counter = iter(range(1 << 30))
+        last = _last_casts(_open(jaxpr))
 
         def evaluate(equation: Any, inputs: list[Any], params: dict[str, Any]) -> list[Any]:
-            outputs = _bind(equation, inputs, params)
-            if equation.primitive.name not in _ROUNDING:
+            outputs = _bind_lifted(equation, inputs, params)
+            if not _rounds(equation) or id(equation) in last:
                 return outputs
-            return [_perturbed(equation, each, _noise(each.shape, seed, next(counter))) for each in outputs]
+            return [
+                _perturbed(equation, atom.aval.dtype, each, _noise(each.shape, seed, next(counter)))
+                for atom, each in zip(equation.outvars, outputs, strict=True)
+            ]
 
-        return _evaluate(_open(jaxpr), _consts(jaxpr), list(arguments), evaluate)
+        return _evaluate(_open(jaxpr), _consts(jaxpr), [_up(each) for each in arguments], evaluate)
 
     return program
+
+
+def _rounds(equation: Any) -> bool:
+    if equation.primitive.name != "convert_element_type":
+        return equation.primitive.name in _ROUNDING
+    given, made = equation.invars[0].aval.dtype, equation.outvars[0].aval.dtype
+    return jnp.promote_types(given, made) != made  # a wider dtype holds every value of a narrower one
+
+
+def _last_casts(jaxpr: Any) -> set[int]:
+    """Identities of the casts whose value is a result, calls and changes of shape looked through."""
+    makers = {variable: equation for equation in jaxpr.eqns for variable in equation.outvars}
+    found: set[int] = set()
+    for result in jaxpr.outvars:
+        maker = None if hasattr(result, "val") else makers.get(result)
+        while maker is not None and maker.primitive.name in _LAYOUT and not hasattr(maker.invars[0], "val"):
+            maker = makers.get(maker.invars[0])
+        if maker is None:
+            continue
+        if maker.primitive.name == "convert_element_type":
+            found.add(id(maker))
+        elif maker.primitive.name in _CALLS:
+            found |= _last_casts(_called(maker.params)[0])
+    return found
 
 
 def _open(jaxpr: Any) -> Any:
@@ -101,14 +134,11 @@ def _up(value: Any) -> Any:
 def _evaluate(jaxpr: Any, consts: Sequence[Any], arguments: list[Any], evaluate: Evaluate) -> list[Any]:
     """One jaxpr, equation by equation; calls are entered, loops and branches rebuilt around their bodies."""
     environment: dict[Any, Any] = {}
-    lift = evaluate is _bind_lifted
 
     def read(atom: Any) -> Any:
-        if hasattr(atom, "val"):
-            return _up(atom.val) if lift else atom.val
-        return environment[atom]
+        return _up(atom.val) if hasattr(atom, "val") else environment[atom]
 
-    environment.update(zip(jaxpr.constvars, [_up(each) if lift else each for each in consts], strict=True))
+    environment.update(zip(jaxpr.constvars, [_up(each) for each in consts], strict=True))
     environment.update(zip(jaxpr.invars, arguments, strict=True))
     for equation in jaxpr.eqns:
         inputs = [read(each) for each in equation.invars]
@@ -120,8 +150,7 @@ def _evaluate(jaxpr: Any, consts: Sequence[Any], arguments: list[Any], evaluate:
 def _apply(equation: Any, inputs: list[Any], evaluate: Evaluate) -> list[Any]:
     name, params = equation.primitive.name, dict(equation.params)
     if name in _CALLS:
-        inner = next(params[key] for key in _SUB if key in params)
-        return _evaluate(_open(inner), _consts(inner), inputs, evaluate)
+        return _evaluate(*_called(params), inputs, evaluate)
     if name in ("scan", "while", "cond"):
         return {"scan": _scan, "while": _while, "cond": _cond}[name](params, inputs, evaluate)
     if name in ("pallas_call", "core_map", "mpmd_map", "ffi_call", "pure_callback", "io_callback", "shard_map"):
@@ -133,6 +162,12 @@ def _apply(equation: Any, inputs: list[Any], evaluate: Evaluate) -> list[Any]:
             next_command="state oracle=... in the audit: host NumPy in the arithmetic dtype",
         )
     return evaluate(equation, inputs, params)
+
+
+def _called(params: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
+    """The open jaxpr that a call enters, and its constants."""
+    inner = next(params[key] for key in _SUB if key in params)
+    return _open(inner), _consts(inner)
 
 
 def _inner(closed: Any, evaluate: Evaluate) -> Callable[[list[Any]], list[Any]]:
@@ -193,20 +228,22 @@ def _noise(shape: tuple[int, ...], seed: jax.Array, operation: int) -> jax.Array
     """Uniform float64 in [-1, 1): a hash of position, operation and seed, which compiles far faster than jax.random."""
     position = lax.iota(jnp.uint32, int(np.prod(shape))).reshape(shape)
     salt = (operation * 0x85EBCA6B) % 2**32
-    mixed = position * np.uint32(0x9E3779B1) + np.uint32(salt) + seed.astype(jnp.uint32) * np.uint32(0xC2B2AE35)
+    mixed = position * np.uint32(0x9E3779B1) + np.uint32(salt) + jnp.asarray(seed, jnp.uint32) * np.uint32(0xC2B2AE35)
     for factor in (0x7FEB352D, 0x846CA68B):
         mixed = (mixed ^ (mixed >> 16)) * np.uint32(factor)
     mixed = mixed ^ (mixed >> 16)
     return mixed.astype(jnp.float64) * 2.0**-31 - 1.0
 
 
-def _perturbed(equation: Any, value: Any, noise: jax.Array) -> Any:
-    if not jnp.issubdtype(value.dtype, jnp.floating):
+def _perturbed(equation: Any, dtype: Any, value: Any, noise: jax.Array) -> Any:
+    if not jnp.issubdtype(dtype, jnp.floating):
         return value
     terms = _terms(equation)
-    # Sums accumulate in float32 at least, whatever the dtype of their operands.
-    unit = float(jnp.finfo(value.dtype if terms == 1 else jnp.promote_types(value.dtype, jnp.float32)).eps) / 2
-    return (value.astype(jnp.float64) * (1.0 + unit * np.sqrt(terms) * noise)).astype(value.dtype)
+    unit = float(jnp.finfo(dtype).eps) / 2
+    if terms > 1:  # sums accumulate in float32 at least, and are rounded to their dtype at the end
+        accumulated = float(jnp.finfo(jnp.promote_types(dtype, jnp.float32)).eps) / 2 * np.sqrt(terms)
+        unit = max(unit, accumulated) if dtype == jnp.promote_types(dtype, jnp.float32) else unit + accumulated
+    return value * (1.0 + unit * noise)
 
 
 def _terms(equation: Any) -> int:

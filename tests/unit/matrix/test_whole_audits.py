@@ -1,0 +1,122 @@
+"""Audits as somebody would write them in five minutes, from file to decision, through every worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernel_audit import conduct
+from kernel_audit.conduct import Answer, Question
+from kernel_audit.records import AWAIT, REVISE
+
+HERE = Path(__file__).parent / "audits"
+
+
+def checked(audit: str, candidate: str | None = None, *, quick: bool = True) -> Answer:
+    place = f"{HERE / candidate}" if candidate else None
+    question = Question(str(HERE / audit), candidate=place, quick=quick, late_seed=7)
+    return conduct.check(question, lambda what, done, total: None)
+
+
+def codes(answer: Answer) -> set[str]:
+    return {each.code for each in answer.decision.findings if each.subject != "environment"}
+
+
+def test_an_honest_kernel_of_which_nothing_is_stated():
+    answer = checked("rms_norm.py")
+    assert answer.decision.decision == AWAIT
+    assert answer.decision.next_command.startswith("on a tpu:v5e device: ")
+    cells, audit = answer.evidence.cells, answer.evidence.frozen.audit
+    assert {each.outcome for each in cells} == {"agrees"}
+    assert {each.engine for each in cells} == {"generic", "tpu-interpreter"}
+    assert {each.configuration["rows"] for each in cells} == {8, 16}
+    assert all(each.repeatable is not False and each.inputs_unchanged for each in cells)
+    assert (audit.oracle.kind, audit.agreement.kind) == ("lifted", "derived")
+    assert {each.family for each in cells} == set(audit.values.families)
+    zeros = [each for each in answer.evidence.controls if each.name == "zeros"]
+    assert zeros and {each.outcome for each in zeros} == {"rejected"}
+    assert max(each.representation_gap_max or 0 for each in cells) > 0
+
+
+@pytest.mark.parametrize("fault", ["rounded_early", pytest.param("last_block_forgotten", marks=pytest.mark.slow)])
+def test_a_planted_fault(fault):
+    answer = checked("rms_norm.py", f"planted.py:{fault}")
+    assert answer.decision.decision == REVISE
+    assert "values-differ" in codes(answer)
+    assert codes(answer) <= {"values-differ", "not-repeatable"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("narrow_arithmetic", {"values-differ"}),
+        ("tuning_changes_the_result", {"values-differ"}),
+        ("plain_instead", {"no-kernel"}),
+        ("scanned_and_reordered", set()),
+    ],
+)
+def test_more_candidates_under_the_same_contract(fault, expected):
+    answer = checked("rms_norm.py", f"planted.py:{fault}")
+    assert codes(answer) == expected
+    assert answer.decision.decision == (REVISE if expected else AWAIT)
+
+
+@pytest.mark.slow
+def test_the_honest_kernel_on_every_hostile_shape():
+    answer = checked("rms_norm.py", quick=False)
+    assert answer.decision.decision == AWAIT
+    rows = {each.dims["t"] for each in answer.evidence.cells}
+    assert rows >= {1, 7, 8, 9, 15, 16, 17, 24, 32, 48}
+
+
+def test_modes_tuples_integers_and_an_oracle_by_hand():
+    answer = checked("shift_and_step.py")
+    assert answer.decision.decision == AWAIT
+    cells = answer.evidence.cells
+    assert {each.outcome for each in cells} == {"agrees"} and {each.kernel_error_max for each in cells} == {0.0}
+    assert {each.name: each.decision for each in answer.decision.regimes} == {
+        "negate=false": AWAIT,
+        "negate=true": AWAIT,
+    }
+    assert all(each.permutation_holds for each in cells if each.dims["m"] > 1 and each.permutation_holds is not None)
+    assert any(each.permutation_holds for each in cells)
+    assert [(each.name, each.outcome) for each in answer.evidence.refusals] == [("float-shift", "refused")]
+    forgotten = [each for each in answer.evidence.controls if each.name == "shift-forgotten"]
+    assert {each.outcome for each in forgotten} == {"rejected"}
+    assert {str(each.mode) for each in answer.evidence.controls} == {"{'negate': False}", "{'negate': True}"}
+    assert set(answer.evidence.frozen.sources) == {"shift_and_step.py", "wrong_variants.py"}
+
+
+def test_a_mode_that_is_ignored_is_revised_in_its_regime_only():
+    answer = checked("shift_and_step.py", "wrong_variants.py:mode_ignored")
+    assert answer.decision.decision == REVISE
+    assert {each.name: each.decision for each in answer.decision.regimes} == {
+        "negate=false": AWAIT,
+        "negate=true": REVISE,
+    }
+    assert {each.mode["negate"] for each in answer.evidence.cells if each.outcome == "differs"} == {True}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("second_result_dropped", {"result-shape-differs"}),
+        ("counts_by_two", {"values-differ"}),
+        ("nothing_refused", {"refusal-missing"}),
+    ],
+)
+def test_more_faults_of_tuples_and_integers(fault, expected):
+    answer = checked("shift_and_step.py", f"wrong_variants.py:{fault}")
+    assert answer.decision.decision == REVISE
+    assert codes(answer) - {"no-step-named"} == expected
+
+
+@pytest.mark.slow
+def test_a_gradient_through_a_kernel_in_a_scan():
+    answer = checked("gradient.py")
+    assert answer.decision.decision == AWAIT
+    assert {each.outcome for each in answer.evidence.cells} == {"agrees"}
+    assert all(len(each.kernels) >= 1 for each in answer.evidence.programs if each.side == "candidate")
