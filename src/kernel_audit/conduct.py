@@ -256,8 +256,9 @@ def _require_its_question(question: Question, frozen: FrozenAudit, out: Path) ->
 
 @contextmanager
 def _laboratory(question: Question, work: Path) -> Iterator[tuple[Laboratory, Pool]]:
+    roots = _roots(question)  # what is not there is told before a worker is started
     with Pool(size=question.workers) as pool:
-        laboratory = Laboratory(pool, work, _roots(question), question.limits, question.workers)
+        laboratory = Laboratory(pool, work, roots, question.limits, question.workers)
         try:
             yield laboratory, pool
         finally:

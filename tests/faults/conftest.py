@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from trial import Trials  # noqa: E402
+from trial import Trials
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ CODES = frozenset(
         "crashed",
         "donates-input",
         "forged-output",
+        "import-failed",
         "inputs-changed",
         "kernel-unused",
         "no-kernel",
@@ -308,7 +309,7 @@ def _hostile(file: str, expect: tuple[str, ...], why: str, source: str) -> Speci
 HOSTILE: list[Specimen] = [
     _hostile("exit_at_import", ("crashed",), "os._exit(0) is no success", "early-success-exit"),
     _hostile("exit_at_trace", ("crashed",), "os._exit(0) is no success", "early-success-exit"),
-    _hostile("system_exit_at_import", ("crashed",), "SystemExit(0) is no success", "early-success-exit"),
+    _hostile("system_exit_at_import", ("import-failed",), "SystemExit(0) is no success", "early-success-exit"),
     _hostile("segfault_at_import", ("crashed",), "reads address zero", "a candidate that segfaults"),
     _hostile("segfault_at_trace", ("crashed",), "reads address zero", "a candidate that segfaults"),
     _hostile("sleep_at_import", ("timed-out",), "never imported", "a candidate that sleeps for ever"),

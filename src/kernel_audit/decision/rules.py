@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import CaptureRecord, Cell, Control, Finding
+from kernel_audit.records import CaptureRecord, Cell, Control, Finding, RefusalCheck
 
 Rule = Callable[[Evidence], list[Finding]]
 
@@ -20,6 +20,7 @@ _OUTCOME_CODES = {
     "forged-output": "forged-output",
     "tampered": "tampered",
 }
+_UNTRIED = (*_DEATHS, "forged-output", "tampered", "import-failed", "not-captured")
 _REFUSAL_CODES = {
     "accepted": "refusal-missing",
     "wrong-exception": "refusal-wrong-exception",
@@ -99,21 +100,28 @@ def program_faults(evidence: Evidence) -> list[Finding]:
 def broken_refusals(evidence: Evidence) -> list[Finding]:
     """Promised refusals that did not come, and the candidate's own door to a target."""
     found = []
+    untried: dict[str, list[RefusalCheck]] = defaultdict(list)
     for check in evidence.refusals:
-        if check.outcome == "refused":
-            continue
-        if check.name == "door" and check.outcome == "accepted":
-            code = "target-door-open"
-        elif check.outcome == "simulates":
-            code = "simulation-in-target-mode"
-        elif check.outcome in (*_DEATHS, "forged-output", "tampered", "import-failed"):
-            code = check.outcome
-        else:
-            code = _REFUSAL_CODES.get(check.outcome, "refusal-missing")
-        said = f"raised {check.raised}: {check.message}" if check.raised else "raised nothing"
-        text = f"{check.name}: promised {check.promised}, {said if check.outcome != 'simulates' else check.message}"
-        found.append(finding(code, text[:300], [check.name]))
+        if check.outcome in _UNTRIED:
+            untried[check.outcome].append(check)
+        elif check.outcome != "refused":
+            found.append(finding(_refusal_code(check), _refusal_text(check), [check.name]))
+    for code, checks in sorted(untried.items()):
+        names = [each.name for each in checks]
+        text = f"{len(checks)} refusals could not be tried, first {names[0]}: {checks[0].message}"
+        found.append(finding(code, text[:300], names))
     return found
+
+
+def _refusal_code(check: RefusalCheck) -> str:
+    if check.name == "door" and check.outcome == "accepted":
+        return "target-door-open"
+    return "simulation-in-target-mode" if check.outcome == "simulates" else _REFUSAL_CODES[check.outcome]
+
+
+def _refusal_text(check: RefusalCheck) -> str:
+    said = f"raised {check.raised}: {check.message}" if check.raised else "raised nothing"
+    return f"{check.name}: promised {check.promised}, {check.message if check.outcome == 'simulates' else said}"[:300]
 
 
 def controls_on_the_wrong_side(evidence: Evidence) -> list[Finding]:
@@ -139,8 +147,8 @@ def nothing_judged(evidence: Evidence) -> list[Finding]:
     """An audit that compared nothing has shown nothing."""
     if any(each.judged and each.outcome in ("agrees", "differs") for each in evidence.cells):
         return []
-    if any(reasons()[each.code].effect == "revise" for each in other_outcomes(evidence)):
-        return []
+    if any(reasons()[each.code].effect in ("revise", "forbid") for each in other_outcomes(evidence)):
+        return []  # what hinders the comparison is said already
     return [finding("nothing-judged", f"{len(evidence.cells)} cells, none compared under a promise")]
 
 

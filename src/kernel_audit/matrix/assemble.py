@@ -102,14 +102,14 @@ class Assembly:
         lost = _lost(self.seen.programs.get(cell.program)) or _lost(self.seen.cells.get(cell.id))
         if lost is not None:
             return msgspec.structs.replace(base, outcome=lost[0], note=lost[1])
-        return self._compared(base, self.seen.cells[cell.id], arrays)
+        return self._compared(base, self.seen.cells[cell.id], arrays, "" if arrays else self._why_unjudged(name))
 
-    def _compared(self, base: Cell, told: Told, arrays: Arrays) -> Cell:
+    def _compared(self, base: Cell, told: Told, arrays: Arrays, unjudged: str) -> Cell:
         value = told.value
         outputs = leaves(read_arrays(told.folder, base.id), "out")
         found = compare(self.audit, outputs, arrays) if arrays else Comparison()
         whole, inputs, results = gaps(arrays) if arrays else (None, None, None)
-        outcome, note = self._outcome(base, value, found, bool(arrays))
+        outcome, note = self._outcome(base, value, found, unjudged)
         return msgspec.structs.replace(
             base,
             outcome=outcome,
@@ -133,9 +133,15 @@ class Assembly:
             note=note,
         )
 
-    def _outcome(self, base: Cell, value: Any, found: Comparison, judged: bool) -> tuple[str, str]:
-        if not judged:
-            return "unjudged", "the oracle gave no expectation"
+    def _why_unjudged(self, name: str) -> str:
+        """Why there is no expectation of this name."""
+        told = self.seen.expectations.get(name)
+        reason = self.seen.no_expectation.get(name) or (told.note or told.outcome if told is not None else "")
+        return f"the oracle gave no expectation: {reason}"[:300]
+
+    def _outcome(self, base: Cell, value: Any, found: Comparison, unjudged: str) -> tuple[str, str]:
+        if unjudged:
+            return "unjudged", unjudged
         note = found.detail
         if value.get("same_program") is False:
             return "differs", "another program than the one captured before"
@@ -155,7 +161,7 @@ class Assembly:
 
     def _program(self, key: str) -> CaptureRecord | None:
         value = self.seen.programs[key].value
-        if "record" not in value:
+        if "record" not in value or value.get("tampered"):
             return None
         record = msgspec.convert(value["record"], CaptureRecord)
         raised = value.get("as_cpu_raised") or value.get("retrace_raised") or value.get("not_exported", "")

@@ -12,7 +12,8 @@ from kernel_audit.errors import EnvironmentFault, InternalError
 from kernel_audit.matrix.laboratory import Done, Laboratory
 from kernel_audit.matrix.loading import IMPORT
 
-# After so many items of one group have ended alike, twice each, the others of the group are recorded without a run.
+# After so many items have ended alike, twice each, others are recorded without a run: those of the same program, and all of
+# a batch of which nothing has finished.
 ENOUGH = 2
 DEATHS = ("crashed", "timed-out", "out-of-memory", "forged-output")
 
@@ -80,9 +81,8 @@ def _one_by_one(
 ) -> None:
     ended: Counter[tuple[str, str]] = Counter()
     for number, item in enumerate(left):
-        known = [outcome for (group, outcome), count in ended.items() if group == item.group and count >= ENOUGH]
-        if known:
-            told[item.id] = Told(known[0], {}, first.folder, f"not run: {ENOUGH} cells of this program ended so")
+        if known := _known_ending(item, ended, told):
+            told[item.id] = Told(known, {}, first.folder, f"not run: {ENOUGH} others ended so, twice each")
             continue
         alone = run([item], f"{name}-alone-{number}")
         if _take(alone, [item], told) and item.id != first.result.step_in_progress:
@@ -92,6 +92,16 @@ def _one_by_one(
         if item.id not in told:
             told[item.id] = _death(alone, "")
             ended[item.group, told[item.id].outcome] += 1
+
+
+def _known_ending(item: Item, ended: Counter[tuple[str, str]], told: Mapping[str, Told]) -> str | None:
+    """How an item would end by all that was seen, or None where that is open."""
+    counted: Counter[str] = Counter()
+    nothing_finished = all(each.outcome != "finished" for each in told.values())
+    for (group, outcome), count in ended.items():
+        if group == item.group or nothing_finished:
+            counted[outcome] += count
+    return next((outcome for outcome, count in counted.items() if count >= ENOUGH), None)
 
 
 def _take(done: Done, items: list[Item], told: dict[str, Told]) -> list[Item]:

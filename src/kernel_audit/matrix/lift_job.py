@@ -12,7 +12,8 @@ from jax import export
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.subject_job import Subject
-from kernel_audit.oracle.lifted import lifted, noisy
+from kernel_audit.oracle.lifted import lifted
+from kernel_audit.oracle.noise import noisy
 from kernel_audit.records import ProgramPlan
 
 

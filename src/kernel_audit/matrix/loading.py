@@ -13,8 +13,8 @@ from typing import Any
 from kernel_audit.contract import AUDIT_MODULE, FunctionRef
 from kernel_audit.errors import AuditFileError, near
 
-# What measures and judges inside a subject worker. Attributes present before the candidate is imported must be the same
-# objects afterwards; new attributes (lazily loaded submodules) are no tampering.
+# What measures and judges inside a subject worker, beside this package itself. Functions present before the candidate is
+# imported must be the same objects afterwards; new names (lazily loaded submodules) are no tampering.
 WATCHED = (
     "builtins",
     "hashlib",
@@ -38,14 +38,6 @@ WATCHED = (
     "numpy",
     "numpy.testing",
     "ml_dtypes",
-    "kernel_audit",
-    "kernel_audit.fixture",
-    "kernel_audit.program",
-    "kernel_audit.program.compat",
-    "kernel_audit.program.executable",
-    "kernel_audit.worker.steps",
-    "kernel_audit.matrix.cell_run",
-    "kernel_audit.matrix.subject_job",
 )
 IMPORT = "import"  # the step in which a candidate's module is loaded
 _Seen = dict[tuple[str, str], int]
@@ -95,7 +87,8 @@ def _tuples(value: Any) -> Any:
 
 def watched_state() -> _Seen:
     """Identity of every function of the watched modules that are loaded, and JAX's settings."""
-    state = {(name, key): id(value) for name in WATCHED for key, value in _attributes(name)}
+    ours = [name for name in sys.modules if name.partition(".")[0] == "kernel_audit"]
+    state = {(name, key): id(value) for name in (*WATCHED, *ours) for key, value in _attributes(name)}
     jax = sys.modules.get("jax")
     if jax is not None:  # settings of the process change other programs than the candidate's
         state.update({("jax.config", key): hash(str(value)) for key, value in jax.config.values.items()})

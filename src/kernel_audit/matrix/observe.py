@@ -125,6 +125,7 @@ def _start_expectations(
     for cell in references.cells:
         program = references.program(cell.program)
         if program.key not in seen.result_dtypes:
+            seen.no_expectation[cell.id] = "the first baseline was not captured, and the audit states no results"
             continue
         item: dict[str, Any] = {
             "id": cell.id,
@@ -136,6 +137,8 @@ def _start_expectations(
         if lifted:
             told = lifted[program.key]
             if told.outcome != "finished" or "operands" not in told.value:
+                fault = told.value.get("fault", {"what": told.outcome, "got": told.note})
+                seen.no_expectation[cell.id] = ": ".join(str(each) for each in (fault["what"], fault["got"]) if each)
                 continue
             item |= {"lifted": str(told.folder), "program": program.key, "lifted_operands": told.value["operands"]}
         # Fixtures of one program stay together: a lifted one is compiled once.

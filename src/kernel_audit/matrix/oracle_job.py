@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kernel_audit.contract import Audit
+from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.errors import AuditFileError
 from kernel_audit.fixture import originals, represented
 from kernel_audit.matrix.loading import load_function
@@ -42,40 +42,53 @@ def expect(
         if contract.oracle.kind == "independent":
             arrays = _independent(contract, [Path(each) for each in roots], fixture, item)
         else:
-            arrays = _lifted(contract, fixture, item)
+            arrays = _lifted(contract, [Path(each) for each in roots], fixture, item)
         steps.finish(item["id"], {}, arrays)
 
 
 def _independent(audit: Audit, roots: list[Path], fixture: Fixture, item: dict[str, Any]) -> dict[str, np.ndarray]:
     assert audit.oracle.function is not None
-    oracle = _host(load_function(audit.oracle.function, roots), audit, item["mode"])
-    controls = {each.name: _host(load_function(each.function, roots), audit, item["mode"]) for each in audit.controls}
+    oracle = _host(audit.oracle.function, roots, audit, item)
+    controls = _controls(audit, roots, item)
     arrays = expectation(audit, fixture, item["binding"], item["results"], oracle, controls)
     if audit.agreement.kind == "derived":
         _add_budget(audit, fixture, item, arrays)
     return arrays
 
 
-def _host(function: Callable[..., Any], audit: Audit, mode: dict[str, Any]) -> Callable[..., Leaves]:
-    names = [each.name for each in audit.operands]
+def _controls(audit: Audit, roots: list[Path], item: dict[str, Any]) -> dict[str, Callable[..., Leaves]]:
+    return {each.name: _host(each.function, roots, audit, item) for each in audit.controls}
+
+
+def _host(ref: FunctionRef, roots: list[Path], audit: Audit, item: dict[str, Any]) -> Callable[..., Leaves]:
+    """A function of host NumPy by operand names. What it raises, and results of another kind, are the audit's fault."""
+    function, names = load_function(ref, roots), [each.name for each in audit.operands]
+    stored, wanted = item["binding"], len(item["results"])
+
+    def fault(what: str, got: str, given: dict[str, np.ndarray]) -> AuditFileError:
+        return AuditFileError(
+            what,
+            stage="oracle",
+            where=ref.text,
+            expected="one array of numbers" if wanted == 1 else f"a tuple of {wanted} arrays of numbers",
+            got=got,
+            settled={name: f"{array.dtype}{list(array.shape)}" for name, array in given.items()} | stored,
+        )
 
     def oracle(given: dict[str, np.ndarray]) -> Leaves:
         try:
-            return as_leaves(function(*[given[name] for name in names], **mode))
+            found = as_leaves(function(*[given[name] for name in names], **item["mode"]))
         except Exception as error:
-            raise AuditFileError(
-                "the oracle raised",
-                stage="oracle",
-                where=f"{function.__module__}:{function.__name__}",
-                expected="one array, or a tuple of arrays",
-                got=f"{type(error).__name__}: {error}",
-                settled={name: f"{array.dtype}{list(array.shape)}" for name, array in given.items()},
-            ) from None
+            raise fault("the oracle raised", f"{type(error).__name__}: {error}", given) from None
+        if len(found) != wanted or any(each.dtype.hasobject for each in found):
+            text = ", ".join(f"{each.dtype}{list(each.shape)}" for each in found)
+            raise fault("the oracle gave results of another kind", text, given)
+        return found
 
     return oracle
 
 
-def _lifted(audit: Audit, fixture: Fixture, item: dict[str, Any]) -> dict[str, np.ndarray]:
+def _lifted(audit: Audit, roots: list[Path], fixture: Fixture, item: dict[str, Any]) -> dict[str, np.ndarray]:
     run = _exported(item, "lifted")
     names = [each.name for each in audit.operands]
     dtypes = [np.dtype(each) for each in item["lifted_operands"]]
@@ -83,7 +96,7 @@ def _lifted(audit: Audit, fixture: Fixture, item: dict[str, Any]) -> dict[str, n
     def oracle(given: dict[str, np.ndarray]) -> Leaves:
         return run([given[name].astype(dtype) for name, dtype in zip(names, dtypes, strict=True)])
 
-    arrays = expectation(audit, fixture, item["binding"], item["results"], oracle, {})
+    arrays = expectation(audit, fixture, item["binding"], item["results"], oracle, _controls(audit, roots, item))
     if audit.agreement.kind == "derived":
         _add_budget(audit, fixture, item, arrays)
     return arrays

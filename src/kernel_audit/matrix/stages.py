@@ -20,13 +20,14 @@ _JOBS = "kernel_audit.matrix"
 
 @dataclass
 class Observed:
-    """What the workers told, by program key, cell id, refusal name and expectation id."""
+    """What the workers told, by program key, cell id, refusal name and expectation id. `no_expectation` says why not."""
 
     programs: dict[str, Told] = field(default_factory=dict)
     cells: dict[str, Told] = field(default_factory=dict)
     baselines: dict[str, dict[str, Told]] = field(default_factory=dict)
     refusals: dict[str, Told] = field(default_factory=dict)
     expectations: dict[str, Told] = field(default_factory=dict)
+    no_expectation: dict[str, str] = field(default_factory=dict)
     result_dtypes: dict[str, list[str]] = field(default_factory=dict)
     source_files: dict[str, str] = field(default_factory=dict)
 

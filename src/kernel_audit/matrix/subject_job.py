@@ -233,5 +233,8 @@ def _step(
         }
     except AuditError as error:
         told["fault"] = error.parts()
+    except Exception:
+        if not subject.tampered():  # else what failed is no longer ours
+            raise
     told["tampered"] = subject.tampered()
     steps.finish(name, told, arrays or None)

@@ -1,4 +1,4 @@
-"""References in higher precision and the error split. `lifted` loads JAX and is imported where it is used."""
+"""References in higher precision and the error split. `lifted` and `noise` load JAX and are imported where they are used."""
 
 from kernel_audit.oracle.budget import SAMPLES, budget, unit_in_last_place
 from kernel_audit.oracle.expectation import as_leaves, expectation, flush, leaves, smallest_normal

@@ -12,7 +12,7 @@ def budget(samples: list[np.ndarray], precise: np.ndarray, dtype: str, factor: f
     """The largest error that a result of `dtype` may have against `precise` (float64), of its shape.
 
     factor x max(noise of the element, root mean square noise of the array), plus half a unit in the last place for storing
-    the result. `samples` are results of the baseline re-evaluated with noise (oracle/lifted.py), each float64.
+    the result. `samples` are results of the baseline re-evaluated with noise (oracle/noise.py), each float64.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         moved = [np.abs(each.astype(np.float64) - precise) for each in samples]

@@ -82,13 +82,9 @@ def test_interrupted_by_hand(shell):
 def test_another_question_is_not_taken_up(shell):
     killed_while_checking(shell)
     request = (shell.home / "bundle.partial" / "request.json").read_bytes()
-    for arguments, said in (
-        ([*ASKED, "--resume", "--cells", "generic"], "the audit's contract or --cells"),
-        ([*ASKED, "--resume", "--candidate", "doubling.py:triple"], "the audit's contract"),
-    ):
-        done = shell(*arguments)
-        assert done.returncode == 2
-        assert "the interrupted audit asked another question" in done.stderr and said in done.stderr
+    done = shell(*ASKED, "--resume", "--cells", "generic")
+    assert done.returncode == 2
+    assert "the interrupted audit asked another question" in done.stderr and "--cells" in done.stderr
     with (shell.home / "doubling.py").open("a") as stream:
         stream.write("\n# one line more\n")
     done = shell(*ASKED, "--resume")

@@ -147,6 +147,8 @@ def test_nothing_judged_is_not_said_of_a_kernel_that_never_ran():
     every = replace(BASE, cells=[replaced(each, outcome="crashed", output_digest=None) for each in BASE.cells])
     assert "nothing-judged" not in codes(every)
     assert decide(every).decision == REVISE
+    without_oracle = replace(BASE, cells=[replaced(each, outcome="unjudged") for each in BASE.cells])
+    assert decide(without_oracle).summary.startswith("No decision: a fault of the audit (oracle-failed).")
 
 
 def test_every_code_has_a_rule():

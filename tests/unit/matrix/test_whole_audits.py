@@ -8,6 +8,7 @@ import pytest
 
 from kernel_audit import conduct
 from kernel_audit.conduct import Answer, Question
+from kernel_audit.errors import AuditFileError
 from kernel_audit.records import AWAIT, REVISE
 
 HERE = Path(__file__).parent / "audits"
@@ -120,3 +121,34 @@ def test_a_gradient_through_a_kernel_in_a_scan():
     assert answer.decision.decision == AWAIT
     assert {each.outcome for each in answer.evidence.cells} == {"agrees"}
     assert all(len(each.kernels) >= 1 for each in answer.evidence.programs if each.side == "candidate")
+
+
+@pytest.mark.slow
+def test_a_tree_of_results_and_a_sum_that_cancels():
+    answer = checked("reduction.py")
+    assert answer.decision.decision == AWAIT
+    assert {tuple(each.shape) for each in answer.evidence.cells} == {(128,)}  # of the first leaf by name
+
+
+@pytest.mark.slow
+def test_a_baseline_that_cannot_be_lifted_says_what_to_state():
+    answer = checked("library.py:unlifted")
+    assert answer.decision.decision is None
+    assert "(oracle-failed)" in answer.decision.summary
+    assert "'pallas_call', which cannot be lifted to float64" in answer.decision.summary
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "what", "got"),
+    [
+        ("raising", "the oracle raised", "ValueError: not today"),
+        ("of-two", "results of another kind", "float64[8, 128], float64[8, 128]"),
+        ("of-nothing", "results of another kind", "object[]"),
+    ],
+)
+def test_an_oracle_that_is_none(name, what, got):
+    with pytest.raises(AuditFileError, match=what) as caught:
+        checked(f"library.py:{name}")
+    assert caught.value.got == got
+    assert caught.value.where.startswith("library.py:") and "x = float64[8, 128]" in str(caught.value)

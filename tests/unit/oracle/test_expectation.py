@@ -51,7 +51,7 @@ def test_gaps_are_apart():
     arrays = expected(audit_of(), "normal", "bfloat16")
     whole, inputs, results = gaps(arrays)
     assert whole is not None and inputs is not None and results is not None
-    assert 0 < inputs < whole + results and 0 < results
+    assert 0 < inputs < whole + results and results > 0
     assert whole <= inputs + results
     assert gaps(expected(audit_of(), "normal", "float32")) == (0.0, 0.0, 0.0)
 

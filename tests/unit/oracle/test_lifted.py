@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,8 @@ from jax.experimental import pallas as pl
 
 from kernel_audit.errors import CaptureError
 from kernel_audit.oracle import SAMPLES, budget
-from kernel_audit.oracle.lifted import lifted, noisy
+from kernel_audit.oracle.lifted import lifted
+from kernel_audit.oracle.noise import noisy
 
 
 @pytest.fixture(autouse=True)
@@ -253,6 +255,11 @@ def rms_norm_rounded_early(x, g):
             True,
         ),
         (lambda a, b: a @ b, narrow(lambda a, b: a @ b), [draw(16, 128), draw(128, 8)], "float32", False),
+        (jnp.sum, lambda x: x.reshape(8, -1).sum(1).sum(), [draw(20, 128)], "float32", True),
+        (jnp.sum, lambda x: jnp.cumsum(x.ravel())[-1], [draw(20, 128)], "float32", True),
+        (jnp.sum, lambda x: jnp.sum(x.astype(jnp.bfloat16).astype(jnp.float32)), [draw(20, 128)], "float32", False),
+        (lambda x: jnp.cumsum(x, -1), lambda x: jnp.cumsum(x, -1), [draw(20, 128)], "float32", True),
+        (jnp.square, lambda x: x * x, [draw(20, 128)], "float32", True),
         (gelu_mlp, gelu_mlp, [draw(8, 64), draw(64, 64), draw(64, 8)], "float32", True),
         (gelu_mlp, narrow(gelu_mlp), [draw(8, 64), draw(64, 64), draw(64, 8)], "float32", False),
     ],
@@ -281,7 +288,7 @@ def test_noise_is_drawn_anew_and_stays_within_half_a_unit():
     for each in relative:
         assert np.abs(each).max() <= 2.0**-24 * (1 + 1e-6)
         assert abs(each.mean()) < 2.0**-24 / 8 and each.std() > 2.0**-24 / 2
-    for left, right in zip(relative, relative[1:], strict=False):
+    for left, right in pairwise(relative):
         assert abs(np.corrcoef(left, right)[0, 1]) < 0.15
 
 
