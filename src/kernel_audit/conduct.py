@@ -24,7 +24,7 @@ from kernel_audit.errors import AuditError, AuditFileError, BundleError, Interna
 from kernel_audit.evidence import Evidence, FrozenAudit, is_bundle, read_bundle, write_bundle
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
 from kernel_audit.matrix.environment import environment_of
-from kernel_audit.matrix.laboratory import Laboratory, Limits
+from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
 from kernel_audit.records import Decision, Record, decode, digest_bytes, digest_file, digest_of, encode
 from kernel_audit.report import precision_gap_figure, render_page
 from kernel_audit.worker import Job, JobResult, Pool
@@ -257,7 +257,7 @@ def _require_its_question(question: Question, frozen: FrozenAudit, out: Path) ->
 @contextmanager
 def _laboratory(question: Question, work: Path) -> Iterator[tuple[Laboratory, Pool]]:
     roots = _roots(question)  # what is not there is told before a worker is started
-    with Pool(size=question.workers) as pool:
+    with Pool(size=question.workers, preload=PRELOAD) as pool:
         laboratory = Laboratory(pool, work, roots, question.limits, question.workers)
         try:
             yield laboratory, pool

@@ -16,7 +16,7 @@ from kernel_audit.contract import Audit, FunctionRef, declared
 from kernel_audit.decision import decide
 from kernel_audit.kernels import audits as built_in  # noqa: F401  (declares the audits)
 from kernel_audit.matrix.check import check_matrix
-from kernel_audit.matrix.laboratory import Laboratory, Limits
+from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
 from kernel_audit.worker import GIB, Pool
 
 SPECIMENS = Path(__file__).parent / "specimens"
@@ -54,7 +54,7 @@ class Trials:
         self.home = home
         self.whole = whole
         self.limits = Limits(deadline_s, 4 * GIB)
-        self.pool = Pool(size=1)
+        self.pool = Pool(size=1, preload=PRELOAD)
 
     def close(self) -> None:
         self.pool.close()

@@ -13,7 +13,7 @@ from kernel_audit.matrix.laboratory import Done, Laboratory
 from kernel_audit.matrix.loading import IMPORT
 
 # After so many items have ended alike, twice each, others are recorded without a run: those of the same program, and all of
-# a batch of which nothing has finished.
+# a batch of which nothing has finished and so many programs have ended.
 ENOUGH = 2
 DEATHS = ("crashed", "timed-out", "out-of-memory", "forged-output")
 
@@ -96,12 +96,13 @@ def _one_by_one(
 
 def _known_ending(item: Item, ended: Counter[tuple[str, str]], told: Mapping[str, Told]) -> str | None:
     """How an item would end by all that was seen, or None where that is open."""
-    counted: Counter[str] = Counter()
-    nothing_finished = all(each.outcome != "finished" for each in told.values())
     for (group, outcome), count in ended.items():
-        if group == item.group or nothing_finished:
-            counted[outcome] += count
-    return next((outcome for outcome, count in counted.items() if count >= ENOUGH), None)
+        if group == item.group and count >= ENOUGH:
+            return outcome
+    if any(each.outcome == "finished" for each in told.values()):
+        return None
+    groups = Counter(outcome for _, outcome in ended)  # one bad program says nothing of the others, several do
+    return next((outcome for outcome, count in groups.items() if count >= ENOUGH), None)
 
 
 def _take(done: Done, items: list[Item], told: dict[str, Told]) -> list[Item]:

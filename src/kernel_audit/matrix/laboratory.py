@@ -14,6 +14,11 @@ import msgspec
 from kernel_audit.records import digest_of, encode
 from kernel_audit.worker import GIB, Job, JobResult, Pool
 
+# Modules that jobs need, imported once by each zygote instead of in every worker.
+PRELOAD = tuple(
+    f"kernel_audit.matrix.{name}" for name in ("audit_job", "check_job", "lift_job", "oracle_job", "subject_job")
+)
+
 
 @dataclass(frozen=True)
 class Limits:

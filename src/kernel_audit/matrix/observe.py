@@ -19,11 +19,11 @@ def observe(stages: Stages, plan: Plan) -> Observed:
     """Everything that the plan asks for. Work on two or more workers at once."""
     laboratory, audit = stages.laboratory, stages.audit
     seen = Observed()
-    refusals = laboratory.start(stages.refusals)
     captures = [
         laboratory.start(stages.capture, plan, number, [each.key for each in part], "candidate")
         for number, part in enumerate(_split(plan.programs, laboratory.size))
     ]
+    refusals = laboratory.start(stages.refusals)
     references = baseline_plan(plan)
     keys = [each.key for each in references.programs]
     baseline_captures = {

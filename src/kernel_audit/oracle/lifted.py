@@ -101,7 +101,7 @@ def _inner(closed: Any, evaluate: Evaluate) -> Callable[[list[Any]], list[Any]]:
 
 
 def _scan(params: dict[str, Any], inputs: list[Any], evaluate: Evaluate) -> list[Any]:
-    n_consts, n_carry = params["num_consts"], params["num_carry"]
+    n_consts, n_carry = _scan_counts(params)
     consts, carry, streams = inputs[:n_consts], inputs[n_consts : n_consts + n_carry], inputs[n_consts + n_carry :]
     body = _inner(params["jaxpr"], evaluate)
 
@@ -111,6 +111,14 @@ def _scan(params: dict[str, Any], inputs: list[Any], evaluate: Evaluate) -> list
 
     last, stacked = lax.scan(step, carry, streams, length=params["length"], reverse=params["reverse"])
     return [*last, *stacked]
+
+
+def _scan_counts(params: dict[str, Any]) -> tuple[int, int]:
+    """How many operands of a scan are constants, and how many are carried. From jax 0.11 on they come as trees."""
+    if "num_consts" in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()
+    return len(consts), len(carry)
 
 
 def _while(params: dict[str, Any], inputs: list[Any], evaluate: Evaluate) -> list[Any]:

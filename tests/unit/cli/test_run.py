@@ -103,7 +103,7 @@ def test_a_candidate_of_another_file_is_revised(shell):
     assert done.returncode == 1
     told = json.loads(done.stdout)
     assert told["decision"]["decision"] == "revise"
-    assert [each["code"] for each in told["decision"]["findings"]][0] == "values-differ"
+    assert told["decision"]["findings"][0]["code"] == "values-differ"
     assert {each["engine"] for each in told["cells"]} == {"generic"}
     assert shell.left() == []
 

@@ -149,3 +149,11 @@ def test_an_error_in_five_parts_comes_through_and_another_one_is_our_fault():
     with pytest.raises(InternalError, match="a job raised") as caught:
         run(Pretended({"a": "raised"}, error={"type": "KeyError", "message": "x", "where": "job.py:1"}))
     assert caught.value.exit_code == 70
+
+
+def test_where_nothing_finishes_the_rest_is_recorded_without_a_run():
+    names = tuple("abcdefgh")
+    laboratory = Pretended(dict.fromkeys(names, "crashed"))
+    told = run(laboratory, names)
+    assert {each.outcome for each in told.values()} == {"crashed"}
+    assert len(laboratory.deaths) == ENOUGH

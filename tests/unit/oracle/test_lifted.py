@@ -68,21 +68,24 @@ def gelu_mlp_64(x, w, u):
     return h * (0.5 * (1.0 + np.tanh(inner))) @ u
 
 
-def scanned(x):
-    def step(carry, row):
-        carry = jnp.tanh(carry * jnp.float32(0.5) + row)
-        return carry, carry * 2
+def scanned(x, scale, shift):
+    """Two constants, three carried values, one stream in and two out."""
 
-    last, rows = lax.scan(step, jnp.zeros(x.shape[1:], x.dtype), x, reverse=True)
-    return last, rows
+    def step(state, row):
+        carry, total, steps = state
+        carry = jnp.tanh(carry * scale + row + shift)
+        return (carry, total + carry, steps + 1), (carry * 2, row)
+
+    (last, total, _), (rows, _) = lax.scan(step, (jnp.zeros_like(shift), jnp.zeros_like(shift), 0), x, reverse=True)
+    return last, total, rows
 
 
-def scanned_64(x):
-    carry, rows = np.zeros(x.shape[1:]), np.zeros(x.shape)
+def scanned_64(x, scale, shift):
+    carry, total, rows = np.zeros(x.shape[1:]), np.zeros(x.shape[1:]), np.zeros(x.shape)
     for index in reversed(range(len(x))):
-        carry = np.tanh(carry * 0.5 + x[index])
-        rows[index] = carry * 2
-    return carry, rows
+        carry = np.tanh(carry * scale + x[index] + shift)
+        total, rows[index] = total + carry, carry * 2
+    return carry, total, rows
 
 
 def looped(x):
@@ -111,6 +114,14 @@ def ruled(x):
 ruled.defjvp(lambda primals, tangents: (ruled(*primals), tangents[0] * jax.nn.sigmoid(primals[0])))
 
 
+@jax.custom_vjp
+def ruled_backwards(x):
+    return jnp.log1p(jnp.exp(x))
+
+
+ruled_backwards.defvjp(lambda x: (ruled_backwards(x), x), lambda x, g: (g * jax.nn.sigmoid(x),))
+
+
 def ruled_64(x):
     return np.log1p(np.exp(x))
 
@@ -121,11 +132,15 @@ PROGRAMS = {
     "rms-norm-bfloat16": (rms_norm, rms_norm_64, [draw(9, 64, dtype="bfloat16"), draw(64)]),
     "attention": (attention, attention_64, [draw(12, 16, seed=each) for each in range(3)]),
     "gelu-mlp": (gelu_mlp, gelu_mlp_64, [draw(8, 16), draw(16, 32), draw(32, 16)]),
-    "scan": (scanned, scanned_64, [draw(6, 5)]),
+    "scan": (scanned, scanned_64, [draw(6, 5), draw(5), draw(5, seed=1)]),
     "while": (looped, looped_64, [draw(6, 5)]),
     "cond-true": (branched, branched_64, [abs(draw(6, 5))]),
     "cond-false": (branched, branched_64, [-abs(draw(6, 5))]),
-    "custom-rule": (ruled, ruled_64, [draw(6, 5)]),
+    "custom-jvp": (ruled, ruled_64, [draw(6, 5)]),
+    "custom-vjp": (ruled_backwards, ruled_64, [draw(6, 5)]),
+    "gradient": (jax.grad(lambda x: ruled_backwards(x).sum()), lambda x: 1 / (1 + np.exp(-x)), [draw(6, 5)]),
+    "remat": (jax.checkpoint(jax.jit(ruled)), ruled_64, [draw(6, 5)]),
+    "vmap": (jax.vmap(softmax), softmax_64, [draw(4, 9, 33)]),
 }
 
 
