@@ -6,11 +6,12 @@ audit is resumed from there; a finished one is `OUT` and nothing else.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,8 +20,9 @@ import msgspec
 
 from kernel_audit import __version__
 from kernel_audit.contract import Audit, reference_to
+from kernel_audit.contract.places import BUILT_IN, locate
 from kernel_audit.decision import decide
-from kernel_audit.errors import AuditError, AuditFileError, BundleError, InternalError, near
+from kernel_audit.errors import AuditError, AuditFileError, BundleError, InternalError
 from kernel_audit.evidence import Evidence, FrozenAudit, is_bundle, read_bundle, write_bundle
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
 from kernel_audit.matrix.environment import environment_of
@@ -28,8 +30,6 @@ from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
 from kernel_audit.records import Decision, Record, decode, digest_bytes, digest_file, digest_of, encode
 from kernel_audit.report import precision_gap_figure, render_page
 from kernel_audit.worker import Job, JobResult, Pool
-
-BUILT_IN = {"axpy": "kernel_audit.kernels.audits", "blocked-axpy": "kernel_audit.kernels.audits"}
 
 
 @dataclass(frozen=True)
@@ -93,19 +93,40 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
         )
     fresh = not work.exists()
     _make_folder(work)
-    try:
-        evidence, sources = _observed(question, work, progress)
-    except AuditError as error:
-        if fresh and not isinstance(error, InternalError):
-            shutil.rmtree(work, ignore_errors=True)  # a request that cannot be honoured is no interrupted audit
-        raise
-    progress("writing the bundle", 0, None)
-    decision = decide(evidence)
-    figures = precision_gap_figure(evidence)
-    page = render_page(evidence, decision, figures, sources)
-    write_bundle(evidence, decision, sources, figures, page, out)
-    shutil.rmtree(work, ignore_errors=True)
+    with _alone(work):
+        try:
+            evidence, sources = _observed(question, work, progress)
+        except AuditError as error:
+            if fresh and not isinstance(error, InternalError):
+                shutil.rmtree(work, ignore_errors=True)  # a request that cannot be honoured is no interrupted audit
+            raise
+        progress("writing the bundle", 0, None)
+        for unfinished in out.parent.glob(f".{out.name}.partial-*"):  # left by a kill while a bundle was written
+            shutil.rmtree(unfinished, ignore_errors=True)
+        decision = decide(evidence)
+        figures = precision_gap_figure(evidence)
+        page = render_page(evidence, decision, figures, sources)
+        write_bundle(evidence, decision, sources, figures, page, out)
+        shutil.rmtree(work, ignore_errors=True)
     return Answer(evidence, decision, out / "report.html")
+
+
+@contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """Holds the work folder; the system lets go of it when the process ends, however it ends."""
+    with (work / "lock").open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BundleError(
+                "another run is at work here",
+                stage="run",
+                where=work.name,
+                expected="one run at a time",
+                got="a folder that a running process holds",
+                next_command="wait for it, or choose another --out",
+            ) from None
+        yield
 
 
 def check(question: Question, progress: Progress) -> Answer:
@@ -183,40 +204,6 @@ def _ending(result: JobResult) -> str:
     return f"{error.get('type')}: {error.get('message')}" if result.outcome == "raised" else result.outcome
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where an audit is stated: a file in `root`, or a module, and its name there (None: the only one)."""
-
-    root: Path
-    file: str | None = None
-    module: str | None = None
-    name: str | None = None
-
-
-def locate(text: str) -> Place:
-    """AUDIT of the command line: a file, `file.py:name`, `module:name`, or a built-in name. Raises AuditFileError."""
-    if text in BUILT_IN:
-        return Place(Path.cwd(), module=BUILT_IN[text], name=text)
-    path, _, name = text.partition(":")
-    if path.endswith(".py"):
-        file = Path(path).resolve()
-        if not file.is_file():
-            raise AuditFileError(
-                "no such audit file", stage="audit", where=path, expected="a Python file", got="nothing there"
-            )
-        return Place(file.parent, file=file.name, name=name or None)
-    if name:
-        return Place(Path.cwd(), module=path, name=name)
-    raise AuditFileError(
-        "no audit of this name",
-        stage="audit",
-        where=text,
-        expected="a file, file.py:name, module:name, or one of " + ", ".join(BUILT_IN),
-        got=near(text, BUILT_IN),
-        next_command="kernel-audit run axpy",
-    )
-
-
 def _finished(question: Question, out: Path) -> Answer:
     if not is_bundle(out):
         raise BundleError(
@@ -234,10 +221,7 @@ def _finished(question: Question, out: Path) -> Answer:
 
 def _require_its_question(question: Question, frozen: FrozenAudit, out: Path) -> None:
     """A finished bundle answers what it was asked, about the sources as they were then, and nothing else."""
-    wanted: dict[str, tuple[str, str]] = {"AUDIT": (frozen.reference, _without_folders(question.audit))}
-    if question.candidate is not None:
-        asked = reference_to(str(_localised(question).candidate), where="--candidate")
-        wanted["--candidate"] = (frozen.audit.candidate.text, asked.text)
+    wanted: dict[str, tuple[str, str]] = {"AUDIT": (frozen.reference, _reference(question))}
     for root in _roots(question):
         for label, digest in frozen.sources.items():
             if (root / label).is_file():
@@ -354,14 +338,12 @@ def _require_same(known: Request, audit: Audit, sources: dict[str, str], questio
 def evidence_of(
     question: Question, request: Request, matrix: Matrix, files: dict[str, str]
 ) -> tuple[Evidence, dict[str, bytes]]:
-    sources = {}
-    for label, path in sorted({**matrix.source_files, **files}.items()):
-        try:
-            sources[label] = Path(path).read_bytes()
-        except OSError:
-            continue  # a worker named a file that is not there: it is not evidence
+    """All records of a finished matrix, and the judged sources by label."""
+    sources = {
+        label: path.read_bytes() for label, path in _readable(matrix.source_files, files, _roots(question)).items()
+    }
     frozen = FrozenAudit(
-        reference=_without_folders(question.audit),
+        reference=_reference(question),
         audit=request.audit,
         plan=matrix.plan,
         late_seed=request.late_seed,
@@ -380,15 +362,23 @@ def evidence_of(
     return evidence, sources
 
 
-def _without_folders(audit: str) -> str:
-    path, separator, name = audit.partition(":")
-    return Path(path).name + separator + name
+def _readable(told: Mapping[str, str], files: Mapping[str, str], roots: list[Path]) -> dict[str, Path]:
+    """The sources to keep. What a worker told is a path, and it imported a candidate: only Python files below the audit's
+    folders, or beside a function that the audit names, are read for it."""
+    homes = [each.resolve() for each in (*roots, *[Path(path).parent for path in files.values()])]
+    found = {label: Path(path) for label, path in files.items()}
+    for label, path in told.items():
+        place = Path(path).resolve()
+        if place.suffix == ".py" and place.is_file() and any(place.is_relative_to(home) for home in homes):
+            found.setdefault(label, place)
+    return dict(sorted(found.items()))
 
 
-def replay(folder: Path) -> tuple[Evidence, Decision, Decision]:
-    """(evidence, the bundle's decision, the decision that its records give now)."""
-    evidence, stated = read_bundle(folder)
-    return evidence, stated, decide(evidence)
+def _reference(question: Question) -> str:
+    """The question as it is typed, without folders: AUDIT, and the candidate put in its place."""
+    path, separator, name = question.audit.partition(":")
+    candidate = _localised(question).candidate
+    return Path(path).name + separator + name + (f" --candidate {candidate}" if candidate else "")
 
 
-__all__ = ["BUILT_IN", "Answer", "Question", "check", "evaluate", "locate", "replay", "run"]
+__all__ = ["BUILT_IN", "Answer", "Question", "check", "evaluate", "locate", "run"]

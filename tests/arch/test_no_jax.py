@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 import sample_evidence
 
@@ -31,6 +33,8 @@ def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with cells, controls, refusals, sources, figures and page."""
     sample = sample_evidence.agreeing()
+    frozen = msgspec.structs.replace(sample.evidence.frozen, reference="axpy")
+    sample = replace(sample, evidence=replace(sample.evidence, frozen=frozen))
     decision, figures = decide(sample.evidence), precision_gap_figure(sample.evidence)
     page = render_page(sample.evidence, decision, figures, sample.sources)
     out = tmp_path_factory.mktemp("bundles") / "doubling"

@@ -12,16 +12,15 @@ import msgspec
 from corpus import BLOCKED, Specimen
 
 from kernel_audit.conduct import Answer, Question, Request, evidence_of
-from kernel_audit.contract import Audit, FunctionRef, declared
+from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.decision import decide
-from kernel_audit.kernels import audits as built_in  # noqa: F401  (declares the audits)
+from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix.check import check_matrix
 from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
 from kernel_audit.worker import GIB, Pool
 
 SPECIMENS = Path(__file__).parent / "specimens"
 LATE_SEED = 7_412_903
-AUDITS = {each.name: each for each in declared}
 
 
 def _sizes(*shapes: tuple[int, int]) -> list[dict[str, int]]:
@@ -30,7 +29,7 @@ def _sizes(*shapes: tuple[int, int]) -> list[dict[str, int]]:
 
 def small(contract: str) -> Audit:
     """The contract with few shapes: tails, single rows and columns, square grids and both kinds of rectangles."""
-    audit = AUDITS[contract]
+    audit = BUILT_IN[contract]
     if contract == BLOCKED:
         declared_sizes, shapes = (6, 8), _sizes((5, 9), (4, 8), (2, 12), (70, 3))
         tuning = {"block": [[2, 4]]}
@@ -60,7 +59,7 @@ class Trials:
         self.pool.close()
 
     def audit_of(self, specimen: Specimen) -> Audit:
-        audit = AUDITS[specimen.contract] if self.whole else small(specimen.contract)
+        audit = BUILT_IN[specimen.contract] if self.whole else small(specimen.contract)
         return msgspec.structs.replace(audit, candidate=FunctionRef(file=specimen.file, name=specimen.function))
 
     def try_(self, specimen: Specimen) -> Answer:

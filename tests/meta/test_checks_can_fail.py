@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from kernel_audit.conduct import Question, Request, evidence_of
-from kernel_audit.contract import Audit, Oracle, declared, reference_to
+from kernel_audit.contract import Audit, Oracle, reference_to
 from kernel_audit.decision import decide, exit_code
 from kernel_audit.evidence import Evidence
-from kernel_audit.kernels import audits as built_in  # noqa: F401  (declares the audits)
+from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix import assemble, controls
 from kernel_audit.matrix.assemble import Assembly
 from kernel_audit.matrix.check import Matrix
@@ -67,7 +67,7 @@ def pool() -> Iterator[Pool]:
 @contextmanager
 def observed(pool: Pool, work: Path, **changes: object) -> Iterator[Observation]:
     """The first two lesson shapes of `axpy`, with fields of the audit changed."""
-    audit = next(each for each in declared if each.name == "axpy")
+    audit = BUILT_IN["axpy"]
     short = [msgspec.structs.replace(each, shapes=each.shapes[:2]) for each in audit.sequences]
     audit = msgspec.structs.replace(audit, sequences=short, refusals=[], door=None, **changes)
     laboratory = Laboratory(pool, work, [work], size=1)

@@ -98,7 +98,8 @@ class Laboratory:
         )
         result = self.pool.run(job)
         self.isolation = dict(result.isolation)
-        _remember(home, label, result, folder)
+        if result.outcome != "raised":  # what raised may have been put right when the audit is resumed
+            _remember(home, label, result, folder)
         return Done(result, folder)
 
     def finished_steps(self) -> int:

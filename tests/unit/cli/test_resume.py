@@ -49,7 +49,8 @@ def test_killed_in_the_middle(shell, finished_once, records):
     completes_the_same(shell, finished_once, records)
 
 
-@pytest.mark.parametrize("share", [0.2, pytest.param(0.75, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.2, 0.75])
 def test_killed_at_a_moment(shell, finished_once, records, share):
     killed_after(shell, share * finished_once[2])
     assert shell.left() == []

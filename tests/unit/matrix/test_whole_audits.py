@@ -93,6 +93,7 @@ def test_modes_tuples_integers_and_an_oracle_by_hand():
     assert set(answer.evidence.frozen.sources) == {"shift_and_step.py", "wrong_variants.py"}
 
 
+@pytest.mark.slow
 def test_a_mode_that_is_ignored_is_revised_in_its_regime_only():
     answer = checked("shift_and_step.py", "wrong_variants.py:mode_ignored")
     assert answer.decision.decision == REVISE
