@@ -91,7 +91,7 @@ def test_a_finished_bundle_answers_its_own_question_only(finished_once, tmp_path
         done = shell_there("run", *arguments, "--out", bundle)
         assert done.returncode == 2, change
         assert "a finished bundle of another audit, or of sources that have changed since" in done.stderr
-        assert f"bundle: {'AUDIT' if change == 'other.py' else change}" in done.stderr
+        assert f"bundle: {'doubling.py' if change == 'doubling.py' else 'AUDIT'}" in done.stderr
 
 
 def test_a_candidate_of_another_file_is_revised(shell):
