@@ -56,6 +56,8 @@ lint: test-tools
 lock:
 	@$(LOCK) --python-version 3.11 requirements-cpu.in --output-file requirements-cpu.txt
 	@$(LOCK) --python-version 3.11 requirements-test.in --output-file requirements-test.txt
+	@$(LOCK) --python-version 3.11 requirements-tpu.in --output-file requirements-tpu.txt
+	@{ sed -n '/^#/p' requirements-tpu.in; sed '/^#/d' requirements-tpu.txt; } > .locked-tpu && mv .locked-tpu requirements-tpu.txt
 	@$(LOCK) --python-version 3.13 requirements-newest.in --output-file requirements-newest.txt
 
 clean:

@@ -79,10 +79,13 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
     Raises BundleError when `out` is something else, the bundle of another audit or cannot be written, when an interrupted
     audit is there and `resume` is not asked, or when it asked another question.
     """
+    _require_place(out)
     if out.exists():
         return _finished(question, out)
     work = out.with_name(out.name + ".partial")
     if work.exists() and not resume:
+        with _alone(work):  # else: a run is at work, which is said instead
+            pass
         raise BundleError(
             "an interrupted audit is here",
             stage="run",
@@ -109,6 +112,27 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
         write_bundle(evidence, decision, sources, figures, page, out)
         shutil.rmtree(work, ignore_errors=True)
     return Answer(evidence, decision, out / "report.html")
+
+
+def _require_place(out: Path) -> None:
+    """Raises BundleError where no bundle can be made: no name, a broken link, inside a finished bundle."""
+    try:
+        inside = next((each for each in out.absolute().parents if is_bundle(each)), None)
+        broken = out.is_symlink() and not out.exists()
+        got = f"a place inside the bundle {inside.name}" if inside else "a link to nothing" if broken else ""
+        got = got or ("no name" if not out.name else "")
+        out.exists()
+    except OSError as error:
+        got = str(error.strerror)
+    if got:
+        raise BundleError(
+            "no bundle can be made at this place",
+            stage="run",
+            where=f"--out {out}",
+            expected="a free name, outside of any bundle",
+            got=got,
+            next_command="choose another --out",
+        )
 
 
 @contextmanager
@@ -221,7 +245,13 @@ def _finished(question: Question, out: Path) -> Answer:
 
 def _require_its_question(question: Question, frozen: FrozenAudit, out: Path) -> None:
     """A finished bundle answers what it was asked, about the sources as they were then, and nothing else."""
-    wanted: dict[str, tuple[str, str]] = {"AUDIT": (frozen.reference, _reference(question))}
+    wanted: dict[str, tuple[object, object]] = {
+        "AUDIT": (frozen.reference, _reference(question)),
+        "--cells": (frozen.cells, question.cells),
+        "--quick": (frozen.quick, question.quick),
+    }
+    if question.late_seed is not None:
+        wanted["--late-seed"] = (frozen.late_seed, question.late_seed)
     for root in _roots(question):
         for label, digest in frozen.sources.items():
             if (root / label).is_file():
@@ -232,8 +262,8 @@ def _require_its_question(question: Question, frozen: FrozenAudit, out: Path) ->
                 "a finished bundle of another audit, or of sources that have changed since",
                 stage="run",
                 where=f"{out.name}: {name}",
-                expected=then,
-                got=now,
+                expected=str(then),
+                got=str(now),
                 next_command="choose another --out, or remove the bundle to audit afresh",
             )
 
@@ -344,6 +374,8 @@ def evidence_of(
     }
     frozen = FrozenAudit(
         reference=_reference(question),
+        cells=request.cells,
+        quick=request.quick,
         audit=request.audit,
         plan=matrix.plan,
         late_seed=request.late_seed,

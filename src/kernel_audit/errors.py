@@ -46,11 +46,11 @@ class AuditError(Exception):
 
     def text(self) -> str:
         """The five parts as lines; a part that does not apply is left out."""
-        lines = [f"{self.stage}: {self.what}", f"  in        {self.where}"]
+        lines = [f"{self.stage}: {self.what}", f"  in        {_inside(self.where)}"]
         if self.expected is not None:
-            lines.append(f"  expected  {self.expected}")
+            lines.append(f"  expected  {_inside(self.expected)}")
         if self.got is not None:
-            lines.append(f"  got       {self.got}")
+            lines.append(f"  got       {_inside(self.got)}")
         if self.settled:
             lines.append("  settled   " + ", ".join(f"{key} = {value}" for key, value in self.settled.items()))
         if self.next_command is not None:
@@ -115,6 +115,11 @@ def from_parts(parts: Mapping[str, Any]) -> AuditError:
     """The error whose `parts()` crossed a process border; an unknown kind becomes an AuditError."""
     rest = {key: value for key, value in parts.items() if key not in ("error", "what")}
     return _BY_NAME.get(str(parts.get("error")), AuditError)(str(parts["what"]), **rest)
+
+
+def _inside(text: str) -> str:
+    """Text of others as part of ours: its own lines are marked, so that none can pass for one of the five parts."""
+    return text.rstrip().replace("\r", " ").replace("\n", "\n            | ")
 
 
 def near(name: str, known: Iterable[str]) -> str:

@@ -59,6 +59,7 @@ MISTAKES: dict[str, Callable[[], None]] = {
     '`invariants=[row_permutation("m")]` without `results`': lambda: declare(invariants=[row_permutation("m")]),
     '`refuses=[refuse("nothing", raises=ValueError)]`': lambda: declare(refuses=[refuse("nothing", raises=ValueError)]),
     "`worth=step_time(None, 2)`": lambda: declare(worth=step_time(None, 2)),
+    '`part=" "`': lambda: declare(part=" "),
     "a lambda as a baseline": lambda: declare(baselines=[lambda x: x]),
     "the same name twice": twice,
 }

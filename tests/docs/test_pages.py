@@ -97,8 +97,9 @@ def test_make_targets_exist(page: Path):
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_lines_fit(page: Path):
-    long = [line for line in page.read_text("utf-8").splitlines() if len(line) > 128 and not line.startswith("|")]
-    assert long == []
+    """Rows of tables, links and commands apart, which cannot be broken."""
+    lines = page.read_text("utf-8").splitlines()
+    assert [line for line in lines if len(line) > 128 and not line.startswith(("|", "- [", "python3 "))] == []
 
 
 def test_the_rejected_kernel_comes_first():

@@ -1,7 +1,8 @@
 """Which specimen stands for which fault, and what an audit must find in it.
 
 Plain data: neither JAX nor a specimen is imported. `file` is relative to `specimens/`. Contracts:
-"blocked-axpy" has the signature (x, y, block), "axpy" adds buffers, no_pipelining and mode.
+"blocked-axpy" has the signature (x, y, block), "axpy" adds buffers, no_pipelining and mode; "bias-relu" has (x, bias, block,
+mode).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ CODES = frozenset(
     }
 )
 
-BLOCKED, PIPELINED = "blocked-axpy", "axpy"
+BLOCKED, PIPELINED, BIAS = "blocked-axpy", "axpy", "bias-relu"
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,31 @@ FAULTS: list[Specimen] = [
             "file-or-shm-replay",
         ),
     ),
+    *_rows(
+        "bias.py",
+        BIAS,
+        ("bias_along_rows", VALUES, "bias[i], not bias[j]", "bias along the other axis"),
+        ("bias_stays_at_first_block", VALUES, "constant map", "IX05"),
+        ("bias_block_from_the_row_index", RAISES, "right on the diagonal", "axis swap of one operand"),
+        ("one_bias_for_all", VALUES, "one entry a block", "broadcasting accepted"),
+        ("bias_tail_left_zero", VALUES, "no bias in the last columns", "wrong tail"),
+        ("bias_grid_is_floor", VALUES, "no tails", "EM01"),
+        ("relu_before_the_bias", VALUES, "stages exchanged", "ReLU before the addition"),
+        ("relu_left_out", VALUES, "no activation", "a stage is missing"),
+        ("relu_leaks", VALUES, "another activation", "a stage is another one"),
+        ("relu_turns_nan_to_zero", VALUES, "NaN is swallowed", "class NF"),
+        ("relu_cuts_tiny_sums", VALUES, "tiny sums become zero", "zeros-under-atol"),
+        ("relu_caps_at_six", VALUES, "cut at 6", "near-linear-regime-skip"),
+        ("bias_rounded_early", VALUES, "bias rounded to bfloat16", "early rounding in float32"),
+        ("bias_sum_rounded_early", VALUES, "sum rounded to bfloat16", "early rounding in float32"),
+        ("bias_result_in_float32", ("result-dtype-differs",), "float32 for bfloat16", "missing cast"),
+        ("bias_of_another_dtype_accepted", MISSING, "the bias is cast", "silent dtype promotion"),
+        ("bias_of_one_entry_stretched", MISSING, "(1,) serves all", "broadcasting accepted"),
+        ("bias_cut_to_the_columns", MISSING, "too long is cut", "a bias of another length"),
+        ("bias_as_a_row_accepted", MISSING, "(1, n) serves", "operand of another rank"),
+        ("bias_part_tiles_accepted_off_target", MISSING, "tiles for the target only", "bad blocks"),
+        ("bias_target_mode_falls_back", ("target-door-open",), "no TPU, no error", "silent-fallback"),
+    ),
 ]
 
 HONEST: list[Specimen] = [
@@ -298,6 +324,14 @@ HONEST: list[Specimen] = [
         ("two_slots_by_hand", (), "never the slot in use", "copies by hand"),
         ("pipeline_jitted_inside", (), "a jit around the kernel", "jitted inside"),
         ("refuses_in_other_words", (), "still names the value", "refusals"),
+    ),
+    *_rows(
+        "bias.py",
+        BIAS,
+        ("bias_columns_first", (), "another loop order", "other loop orders"),
+        ("bias_unpadded", (), "Pallas crops", "masked instead of padded tails"),
+        ("relu_of_the_library", (), "jax.nn.relu inside", "higher-order primitives"),
+        ("relu_keeps_nan_by_comparison", (), "zeros keep their sign", "signed zeros are not promised"),
     ),
 ]
 

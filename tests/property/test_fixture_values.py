@@ -92,6 +92,45 @@ def test_cancellation_leaves_nothing_or_the_last_bit(seed, shape):
     assert (left <= np.abs(y) * 2.0**-22).all()
 
 
+BIASES = [(32, 256), (256,), (1, 256), (32, 1), (1,), ()]
+
+
+def beside_a_matrix(family: str, seed: int, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix of 32 x 256, and then an operand that is repeated over it."""
+    rng = np.random.default_rng(seed)
+    first = FAMILIES[family](rng, BIASES[0], None)
+    return first, FAMILIES[family](rng, shape, first)
+
+
+@pytest.mark.parametrize("shape", BIASES[1:], ids=str)
+@QUICK
+@given(seed=SEEDS)
+def test_a_bias_cancels_an_element_that_it_meets(shape, seed):
+    x, bias = (each.astype(np.float64) for each in beside_a_matrix("cancellation", seed, shape))
+    assert bias.shape == shape
+    left = np.abs(x + bias) <= np.abs(bias) * 2.0**-6
+    met = tuple(axis for axis in range(2) if (1, 1, *shape)[axis - 2] == 1)
+    assert left.any(axis=met).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_sums_with_a_bias_lie_on_both_sides_of_zero_and_on_it(dtype):
+    x, bias = (each.astype(dtype).astype(np.float64) for each in beside_a_matrix("cancellation", 5, (256,)))
+    sums = x + bias
+    close = np.abs(bias) * 2.0**-6
+    assert (sums == 0).sum() > 64
+    assert ((sums > 0) & (sums <= close)).sum() > 8
+    assert ((sums < 0) & (sums >= -close)).sum() > 8
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32"])
+def test_sums_with_a_bias_lie_half_way_between_neighbours(dtype):
+    exact = np.add(*(each.astype(np.float64) for each in beside_a_matrix("ties", 11, (256,))))
+    rounded = exact.astype(np.dtype(dtype)).astype(np.float64)
+    spacing = 2.0 ** (np.floor(np.log2(np.abs(exact))) - (7 if dtype == "bfloat16" else 23))
+    assert (np.abs(exact - rounded) == spacing / 2).sum() > 256
+
+
 @QUICK
 @given(seed=SEEDS, shape=SHAPES)
 def test_large_values_stay_below_overflow_when_three_are_added(seed, shape):

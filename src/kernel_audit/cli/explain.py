@@ -32,7 +32,7 @@ def command(code: str | None, as_json: bool) -> None:
             click.echo(encode([asdict(each) for each in table.values()]).decode())
             return
         for each in table.values():
-            click.echo(f"{each.code:28} {each.subject:12} {each.effect:7} {each.means.split('.')[0]}")
+            click.echo(f"{each.code:28} {each.subject:12} {each.effect:7} {_first_sentence(each.means)}")
         return
     if code not in table:
         raise AuditError(
@@ -56,3 +56,7 @@ def command(code: str | None, as_json: bool) -> None:
         ("resolve", reason.resolve),
     ):
         click.echo(textwrap.fill(text, 100, initial_indent=f"  {label:10}", subsequent_indent=" " * 12))
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")

@@ -29,9 +29,9 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--candidate", metavar="PLACE", help="Audit this function instead: file.py:name or module:name."),
         click.option("--cells", metavar="PART", help="Only a fixture sequence, or cells whose id contains PART."),
         click.option("--quick", is_flag=True, help="Only the shapes that the audit states; none derived from blocks."),
-        click.option("--deadline", "deadline_s", type=click.FloatRange(0.1), default=60.0, show_default=True,
+        click.option("--deadline", "deadline_s", type=click.FloatRange(0.1, 86400.0), default=60.0, show_default=True,
                      metavar="SECONDS", help="Longest time without progress in one cell."),
-        click.option("--memory", "memory_gib", type=click.FloatRange(0.25), default=8.0, show_default=True,
+        click.option("--memory", "memory_gib", type=click.FloatRange(0.25, 4096.0), default=8.0, show_default=True,
                      metavar="GIB", help="Most memory of one worker."),
         click.option("--workers", type=click.IntRange(1, 64), default=2, show_default=True, help="Workers side by side."),
         click.option("--late-seed", type=click.IntRange(0), metavar="N",
@@ -66,3 +66,13 @@ def question(
         workers=workers,
         command=(Path(sys.argv[0]).name, *sys.argv[1:]),
     )
+
+
+def kept_sources(bundle: Path) -> dict[str, bytes]:
+    """The judged sources of a bundle by label."""
+    home = bundle / "sources"
+    return {
+        each.relative_to(home).as_posix(): each.read_bytes()
+        for each in home.rglob("*")
+        if each.is_file() and not each.is_symlink()
+    }

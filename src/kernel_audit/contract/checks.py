@@ -271,5 +271,7 @@ def _check_worth(audit: Audit) -> None:
             "one of " + ", ".join(OBJECTIVES),
             near(audit.worth.objective, OBJECTIVES),
         )
+    if audit.part != audit.part.strip() or "\n" in audit.part:
+        raise _fault(audit, "a part that is no line of text", "part", "the part's name, or nothing", repr(audit.part))
     if not 0 <= audit.worth.margin < 1:
         raise _fault(audit, "a margin that is no share", "worth", "a share in [0, 1)", str(audit.worth.margin))

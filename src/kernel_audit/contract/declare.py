@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernel_audit.contract.checks import check_audit
-from kernel_audit.contract.dtypes import full_name
+from kernel_audit.contract.dtypes import SHORT, full_name
 from kernel_audit.contract.functions import reference_to
 from kernel_audit.contract.model import (
     Agreement,
@@ -59,6 +59,7 @@ def audit(
     fixtures: list[Sequence] | None = None,
     program_limit: int = 256,
     targets: list[str] | None = None,
+    part: str = "",
     prediction: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an audit: as a decorator of the candidate, or, with `candidate=`, at once.
@@ -67,7 +68,7 @@ def audit(
     dimension may take: `any`, `multiple(k)`, `between(a, b)`, a list; a dimension not named is fixed. tuning: parameters
     that must not change the result, with the choices to check; modes: parameters that must; fixed: other keywords.
     agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
-    without it the first baseline is lifted to float64.
+    without it the first baseline is lifted to float64. part: which named part of the workload the candidate is, in words.
 
     Raises AuditFileError naming the key at fault.
     """
@@ -101,6 +102,7 @@ def audit(
             program_limit=program_limit,
             targets=targets,
             worth=worth,
+            part=part,
             prediction=prediction,
         )
         check_audit(made, declared)
@@ -134,8 +136,8 @@ def _dtype_choices(variable: str, choices: list[str]) -> list[str]:
                 "an unknown dtype",
                 stage="audit",
                 where=where,
-                expected="f32, bf16, ...",
-                got=near(text, ["f32", "bf16", "f16", "i32"]),
+                expected="one of " + ", ".join(SHORT),
+                got=near(text, [*SHORT, *SHORT.values()]),
             )
         names.append(require_judged(found, where))
     return names

@@ -162,7 +162,10 @@ class Worth(Record, kw_only=True):
 
 
 class Audit(Record, kw_only=True):
-    """One question about one candidate, frozen. Its digest is the question's identity."""
+    """One question about one candidate, frozen. Its digest is the question's identity.
+
+    `part` says which named part of the workload the candidate is; empty where the audit does not say.
+    """
 
     schema: str = "kernel-audit/audit/1"
     name: str
@@ -188,6 +191,7 @@ class Audit(Record, kw_only=True):
     program_limit: int = 256
     targets: list[str] | None = None
     worth: Worth
+    part: str = ""
     prediction: str = ""
 
     def dimension(self, name: str) -> Dimension:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kernel_audit.errors import AuditFileError, near
 
-BUILT_IN = {"axpy": "kernel_audit.kernels.audits", "blocked-axpy": "kernel_audit.kernels.audits"}
+BUILT_IN = dict.fromkeys(("axpy", "bias-relu", "blocked-axpy"), "kernel_audit.kernels.audits")
 
 
 @dataclass(frozen=True)

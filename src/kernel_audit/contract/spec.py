@@ -13,6 +13,7 @@ _OPERAND = re.compile(r"^\s*(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<rest>.+?)\s*$")
 _ARRAY = re.compile(r"^(?P<dtype>[A-Za-z_]\w*)\s*\[(?P<dims>[^\[\]]*)\]$")
 _LIKE = re.compile(r"^like\(\s*[\"']?(?P<name>[A-Za-z_]\w*)[\"']?\s*\)$")
 _DIM = re.compile(r"^(?:(?P<name>[A-Za-z_]\w*)\s*(?:=\s*(?P<size>-?\d+))?|(?P<fixed>-?\d+))$")
+LARGEST = 2**31 - 1
 FORM = '"NAME: DTYPE[DIM=SIZE, ...]", for example "x: f32[m=257, n=513]", or "NAME: like(OTHER)"'
 
 
@@ -107,6 +108,10 @@ def _parse_dim(text: str, sizes: dict[str, int], place: str) -> str | int:
     if size is not None and int(size) < 1:
         raise AuditFileError(
             "a dimension below one", stage="audit", where=place, expected="a size of 1 or more", got=text
+        )
+    if size is not None and int(size) > LARGEST:
+        raise AuditFileError(
+            "a dimension too large", stage="audit", where=place, expected=f"a size of at most {LARGEST}", got=text
         )
     if match["fixed"]:
         return int(match["fixed"])

@@ -155,10 +155,10 @@ def nothing_judged(evidence: Evidence) -> list[Finding]:
 def tails_missing(evidence: Evidence) -> list[Finding]:
     """Whether some judged fixture does not divide into the blocks of the program that ran it."""
     blocks = {each.digest: _blocks(each) for each in evidence.programs if each.side == "candidate"}
-    agreeing = [each for each in evidence.cells if each.outcome == "agrees" and blocks.get(each.program)]
-    if not agreeing or any(_leaves_a_tail(each.shape, blocks[each.program]) for each in agreeing):
+    judged = [each for each in evidence.cells if each.judged and blocks.get(each.program)]
+    if not judged or any(_leaves_a_tail(each.shape, blocks[each.program]) for each in judged):
         return []
-    extents = sorted({tuple(block) for each in agreeing for block in blocks[each.program]})
+    extents = sorted({tuple(block) for each in judged for block in blocks[each.program]})
     return [finding("divisible-only", f"every shape divides into blocks of its program, such as {list(extents[0])}")]
 
 
@@ -196,6 +196,15 @@ def target_missing(evidence: Evidence) -> list[Finding]:
     return found
 
 
+def part_not_placed(evidence: Evidence) -> list[Finding]:
+    """Whether the audit places the kernel in a workload: a step and the part of it, or neither."""
+    audit = evidence.frozen.audit
+    step, part = audit.worth.step, audit.part
+    if bool(step) == bool(part):
+        return []
+    return [finding("part-not-placed", f"part {part!r} of no step" if part else f"step {step!r}, no part of it named")]
+
+
 def declared_targets(evidence: Evidence) -> list[str]:
     """The targets that the audit names; by what the kernels are written with where it names none."""
     stated = evidence.frozen.audit.targets
@@ -213,6 +222,7 @@ RULES: tuple[Rule, ...] = (
     nothing_judged,
     tails_missing,
     target_missing,
+    part_not_placed,
 )
 
 

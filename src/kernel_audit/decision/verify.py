@@ -6,7 +6,15 @@ from pathlib import Path
 
 from kernel_audit.decision.decide import decide
 from kernel_audit.errors import BundleError
-from kernel_audit.evidence import Fault, consistency, private_text, read_bundle, read_manifest, verify_integrity
+from kernel_audit.evidence import (
+    Fault,
+    consistency,
+    is_bundle,
+    private_text,
+    read_bundle,
+    read_manifest,
+    verify_integrity,
+)
 from kernel_audit.records import encode
 
 
@@ -16,6 +24,9 @@ def verify(folder: Path) -> list[Fault]:
         raise BundleError(
             "no such bundle", stage="verify", where=str(folder), expected="the folder of a bundle", got="no folder"
         )
+    if not is_bundle(folder):
+        text = "there is no manifest, so this is no bundle, or no longer one"
+        return [Fault(file="manifest.json", kind="missing", text=text)]
     faults = [*verify_integrity(folder), *private_text(folder)]
     try:
         evidence, stated = read_bundle(folder)

@@ -18,6 +18,7 @@ from kernel_audit.records import (
     Decision,
     digest_bytes,
     digest_of,
+    encode,
 )
 
 SUBJECTS = ("kernel", "contract", "audit", "environment")
@@ -36,6 +37,7 @@ def consistency(evidence: Evidence, decision: Decision, manifest: Manifest | Non
         _cell_set_faults,
         _cell_faults,
         _control_faults,
+        _control_sets,
         _refusal_faults,
     )
     faults = [each for check in checks for each in check(evidence)]
@@ -151,6 +153,9 @@ def _against_plan(evidence: Evidence, cell: Cell, planned: CellPlan, digests: di
         pairs += [("family", cell.family, fixture.family), ("dims", cell.dims, fixture.dims)]
         if cell.judged and not fixture.judged:
             yield f"is judged, and the contract promises nothing for fixture {fixture.name!r}"
+    results = evidence.frozen.audit.results
+    if results and fixture is not None and cell.shape:
+        pairs.append(("shape", cell.shape, list(results[0].shape(fixture.dims))))
     for name, found, wanted in pairs:
         if found != wanted:
             yield f"{name} is {found!r}, planned as {wanted!r}"
@@ -185,6 +190,23 @@ def _control_faults(evidence: Evidence) -> Iterator[Fault]:
             yield _fault(layout.CONTROLS, text, line)
         if each.outcome == "not-applicable" and not each.reason:
             yield _fault(layout.CONTROLS, f"control {each.name!r} is not applicable for no reason", line)
+
+
+def _control_sets(evidence: Evidence) -> Iterator[Fault]:
+    """Every fixture that has controls has the same ones, and cells say of the baselines what the controls say."""
+    names: dict[tuple[str, str, bytes], dict[str, str]] = {}
+    for each in evidence.controls:
+        names.setdefault((each.fixture, each.dtype, encode(each.mode)), {})[each.name] = each.outcome
+    everywhere = {name for found in names.values() for name in found}
+    for (fixture, dtype, _), found in names.items():
+        for missing in sorted(everywhere - set(found)):
+            yield _fault(layout.CONTROLS, f"control {missing!r} is missing on fixture {fixture!r}, {dtype}")
+    for line, cell in enumerate(evidence.cells, start=1):
+        found = names.get((cell.fixture, cell.dtype, encode(cell.mode)), {})
+        kept = any(name.startswith("baseline:") and outcome == "accepted" for name, outcome in found.items())
+        if found and cell.baseline_outcome is not None and kept != (cell.baseline_outcome == "agrees"):
+            text = f"cell {cell.id!r}: baseline_outcome is {cell.baseline_outcome!r}, which its controls contradict"
+            yield _fault(layout.CELLS, text, line)
 
 
 def _refusal_faults(evidence: Evidence) -> Iterator[Fault]:

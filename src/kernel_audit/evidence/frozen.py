@@ -9,7 +9,8 @@ from kernel_audit.records import CaptureRecord, Cell, Control, Environment, Plan
 
 
 class FrozenAudit(Record, kw_only=True):
-    """The frozen question: `audit.json`. `reference` is AUDIT as it was asked, without folders.
+    """The frozen question: `audit.json`. `reference` is AUDIT as it was asked, without folders;
+    `cells` and `quick` are what the plan was restricted to.
 
     `late_seed` draws the values of the family "fresh"; `late_seed_commitment` is the SHA-256 of its decimal text and was
     written before the candidate was loaded. `sources` maps each judged source under `sources/` to its digest.
@@ -17,6 +18,8 @@ class FrozenAudit(Record, kw_only=True):
 
     schema: str = "kernel-audit/frozen-audit/1"
     reference: str
+    cells: str | None = None
+    quick: bool = False
     audit: Audit
     plan: Plan
     late_seed: int

@@ -4,4 +4,12 @@ Nothing is imported here, so that naming a kernel does not load JAX and the orac
 kernel.
 """
 
-__all__ = ["axpy_block", "axpy_references", "blocked_axpy", "pipelined_axpy", "preconditions"]
+__all__ = [
+    "axpy_block",
+    "axpy_references",
+    "bias_relu_references",
+    "blocked_axpy",
+    "fused_bias_relu",
+    "pipelined_axpy",
+    "preconditions",
+]

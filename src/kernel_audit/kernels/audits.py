@@ -17,6 +17,7 @@ from kernel_audit.contract.words import (
 )
 
 _REFERENCES = "kernel_audit.kernels.axpy_references"
+_BIAS_RELU = "kernel_audit.kernels.bias_relu_references"
 _MATRIX = "f32[8,128]"
 
 # The lesson draws x, then y, shape after shape from one generator.
@@ -46,17 +47,26 @@ def _refused_operands() -> list[Refusal]:
     ]
 
 
-def _refused_block(name: str, block: list[object], shown: str) -> Refusal:
-    return refuse(f"block-{name}", x=_MATRIX, y=_MATRIX, block=block, raises=ValueError, names=[shown])
+def _refused_block(name: str, block: list[object], shown: str, **operands: str) -> Refusal:
+    return refuse(f"block-{name}", block=block, raises=ValueError, names=[shown], **operands)
 
 
-def _refused_blocks() -> list[Refusal]:
+def _refused_blocks(**operands: str) -> list[Refusal]:
+    """What every kernel refuses of its blocks."""
     return [
-        _refused_block("zero", [0, 128], "0"),
-        _refused_block("negative", [-8, 128], "-8"),
-        _refused_block("of-one", [8], "8"),
-        _refused_block("of-three", [8, 128, 1], "(8, 128, 1)"),
-        _refused_block("fraction", [8.0, 128], "8.0"),
+        _refused_block("zero", [0, 128], "0", **operands),
+        _refused_block("negative", [-8, 128], "-8", **operands),
+        _refused_block("of-one", [8], "8", **operands),
+        _refused_block("of-three", [8, 128, 1], "(8, 128, 1)", **operands),
+        _refused_block("fraction", [8.0, 128], "8.0", **operands),
+    ]
+
+
+def _refused_part_tiles(**operands: str) -> list[Refusal]:
+    """What a kernel refuses of its blocks whose tiles are those of a TPU, (8, 128)."""
+    return [
+        _refused_block("of-a-part-tile", [4, 128], "4", **operands),
+        _refused_block("of-part-lanes", [8, 64], "64", **operands),
     ]
 
 
@@ -82,7 +92,7 @@ audit(
         signed_zeros=True,
     ),
     invariants=[row_permutation("m")],
-    refuses=[*_refused_operands(), *_refused_blocks()],
+    refuses=[*_refused_operands(), *_refused_blocks(x=_MATRIX, y=_MATRIX)],
     controls=[control("rounded-early", f"{_REFERENCES}:axpy_rounded_early")],
     shapes=SHAPES,
     targets=[],
@@ -114,9 +124,8 @@ audit(
     invariants=[row_permutation("m")],
     refuses=[
         *_refused_operands(),
-        *_refused_blocks(),
-        _refused_block("of-a-part-tile", [4, 128], "4"),
-        _refused_block("of-part-lanes", [8, 64], "64"),
+        *_refused_blocks(x=_MATRIX, y=_MATRIX),
+        *_refused_part_tiles(x=_MATRIX, y=_MATRIX),
         refuse("one-buffer", x=_MATRIX, y=_MATRIX, buffers=1, raises=ValueError, names=["1"]),
         refuse("four-buffers", x=_MATRIX, y=_MATRIX, buffers=4, raises=ValueError, names=["4"]),
         refuse("unknown-mode", x=_MATRIX, y=_MATRIX, mode="fast", raises=ValueError, names=["fast"]),
@@ -128,6 +137,74 @@ audit(
     targets=["tpu:v5e"],
     worth=step_time(None, 0.02),
     prediction="correct everywhere; at best equal to the fused baseline, which moves the same bytes",
+)
+
+
+def _refused_biases() -> list[Refusal]:
+    """What the bias-and-ReLU kernel refuses of its operands."""
+    return [
+        refuse("mixed-dtypes", x=_MATRIX, bias="bf16[128]", raises=ValueError, names=["bfloat16"]),
+        refuse("mixed-dtypes-reversed", x="bf16[8,128]", bias="f32[128]", raises=ValueError, names=["bfloat16"]),
+        refuse("integers", x="i32[8,128]", bias="i32[128]", raises=ValueError, names=["int32"]),
+        refuse("half-precision", x="f16[8,128]", bias="f16[128]", raises=ValueError, names=["float16"]),
+        refuse("bias-too-short", x=_MATRIX, bias="f32[127]", raises=ValueError, names=["(127,)"]),
+        refuse("bias-too-long", x=_MATRIX, bias="f32[129]", raises=ValueError, names=["(129,)"]),
+        refuse("bias-of-the-rows", x=_MATRIX, bias="f32[8]", raises=ValueError, names=["(8,)"]),
+        refuse("bias-of-one-entry", x=_MATRIX, bias="f32[1]", raises=ValueError, names=["(1,)"]),
+        refuse("bias-as-a-row", x=_MATRIX, bias="f32[1,128]", raises=ValueError, names=["(1, 128)"]),
+        refuse("bias-as-a-matrix", x=_MATRIX, bias=_MATRIX, raises=ValueError, names=["rank 2"]),
+        refuse("bias-without-a-dimension", x=_MATRIX, bias="f32[]", raises=ValueError, names=["rank 0"]),
+        refuse("vectors", x="f32[128]", bias="f32[128]", raises=ValueError, names=["(128,)"]),
+        refuse("three-dimensions", x="f32[1,8,128]", bias="f32[128]", raises=ValueError, names=["(1, 8, 128)"]),
+        refuse("no-rows", x="f32[0,128]", bias="f32[128]", raises=ValueError, names=["(0, 128)"]),
+        refuse("no-columns", x="f32[8,0]", bias="f32[0]", raises=ValueError, names=["(8, 0)"]),
+    ]
+
+
+audit(
+    name="bias-relu",
+    candidate="kernel_audit.kernels.fused_bias_relu:fused_bias_relu",
+    baselines=[
+        baseline(f"{_BIAS_RELU}:maximum_jnp", strong="one fused loop: x is read once, the result written once"),
+        baseline(f"{_BIAS_RELU}:library_relu", strong="jax.nn.relu, which fuses with the addition all the same"),
+    ],
+    args=["x: T[m=257, n=513]", "bias: T[n]"],
+    results=["out: T[m, n]"],
+    dtypes={"T": ["f32", "bf16"]},
+    vary={"m": any, "n": any},
+    tuning={"block": [(8, 128), (16, 256)]},
+    agreement=exact(),
+    oracle=f"{_BIAS_RELU}:bias_relu_oracle",
+    # max(-0, 0) may be either zero.
+    values=values(
+        *("normal", "integers", "signed-zeros", "ties", "cancellation"),
+        *("large", "overflow", "subnormals", "non-finite", "fresh"),
+        subnormals="either",
+        nonfinite="propagate",
+        signed_zeros=False,
+    ),
+    invariants=[row_permutation("m")],
+    refuses=[
+        *_refused_biases(),
+        *_refused_blocks(x=_MATRIX, bias="f32[128]"),
+        *_refused_part_tiles(x=_MATRIX, bias="f32[128]"),
+        refuse("unknown-mode", x=_MATRIX, bias="f32[128]", mode="fast", raises=ValueError, names=["fast"]),
+        refuse(
+            "mode-of-the-pipeline", x=_MATRIX, bias="f32[128]", mode="simulate", raises=ValueError, names=["simulate"]
+        ),
+    ],
+    door=door(mode="tpu", raises=RuntimeError),
+    controls=[
+        control("rounded-early", f"{_BIAS_RELU}:bias_relu_rounded_early"),
+        control("bias-along-rows", f"{_BIAS_RELU}:bias_along_rows"),
+        control("relu-before-bias", f"{_BIAS_RELU}:relu_before_bias"),
+        control("nan-to-zero", f"{_BIAS_RELU}:nan_to_zero"),
+    ],
+    shapes=SHAPES,
+    targets=["tpu:v5e"],
+    worth=step_time(None, 0.02),
+    part="the activation of a dense layer: one bias a feature, then ReLU",
+    prediction="correct everywhere; at best equal to the fused baseline, and lost where the compiler fuses more",
 )
 
 # By name, for those who want the records rather than the file.

@@ -22,7 +22,7 @@ def block_counts(shape: tuple[int, int], block: tuple[int, int]) -> tuple[int, i
 def pad_to_blocks(matrix: jax.Array, block: tuple[int, int]) -> jax.Array:
     """`matrix` with zeros below and to the right, up to whole blocks.
 
-    Zeros are harmless here because no element of 2x + y depends on another; the padding is cropped again.
+    Zeros are harmless where no element of a result depends on another, as in 2x + y; the padding is cropped again.
     """
     counts = block_counts(matrix.shape, block)
     below, right = (count * size - extent for count, size, extent in zip(counts, block, matrix.shape, strict=True))

@@ -14,13 +14,14 @@ __all__ = [
     "require_buffers",
     "require_flag",
     "require_matrices",
+    "require_matrix_and_bias",
     "require_mode",
     "require_tpu",
 ]
 
 SUPPORTED_DTYPES = ("float32", "bfloat16")
 SUPPORTED_BUFFERS = (2, 3)
-SUPPORTED_MODES = ("simulate", "tpu")
+TARGET_MODE = "tpu"
 
 
 def require_matrices(x: jax.Array, y: jax.Array) -> None:
@@ -28,17 +29,37 @@ def require_matrices(x: jax.Array, y: jax.Array) -> None:
 
     Raises ValueError otherwise: nothing is broadcast and nothing is converted.
     """
-    for name, operand in (("x", x), ("y", y)):
-        if not hasattr(operand, "shape") or not hasattr(operand, "dtype"):
-            raise ValueError(f"{name} must be an array, got {operand!r}")
-        if len(operand.shape) != 2:
-            raise ValueError(f"{name} must have rank 2, got rank {len(operand.shape)}, shape {operand.shape}")
-        if min(operand.shape) < 1:
-            raise ValueError(f"{name} must not be empty, got shape {operand.shape}")
+    _require_array("x", x, rank=2)
+    _require_array("y", y, rank=2)
     if x.shape != y.shape:
         raise ValueError(f"x and y must have the same shape, got {x.shape} and {y.shape}")
-    if x.dtype != y.dtype:
-        raise ValueError(f"x and y must have the same dtype, got {x.dtype} and {y.dtype}")
+    _require_one_dtype("y", x, y)
+
+
+def require_matrix_and_bias(x: jax.Array, bias: jax.Array) -> None:
+    """A non-empty matrix and a vector of one entry for each of its columns, both of one supported dtype.
+
+    Raises ValueError otherwise: a bias of another length or rank is not stretched, and nothing is converted.
+    """
+    _require_array("x", x, rank=2)
+    _require_array("bias", bias, rank=1)
+    if bias.shape != x.shape[1:]:
+        raise ValueError(f"bias must have one entry for each column of x, got {bias.shape} beside {x.shape}")
+    _require_one_dtype("bias", x, bias)
+
+
+def _require_array(name: str, operand: jax.Array, rank: int) -> None:
+    if not hasattr(operand, "shape") or not hasattr(operand, "dtype"):
+        raise ValueError(f"{name} must be an array, got {operand!r}")
+    if len(operand.shape) != rank:
+        raise ValueError(f"{name} must have rank {rank}, got rank {len(operand.shape)}, shape {operand.shape}")
+    if min(operand.shape) < 1:
+        raise ValueError(f"{name} must not be empty, got shape {operand.shape}")
+
+
+def _require_one_dtype(name: str, x: jax.Array, other: jax.Array) -> None:
+    if x.dtype != other.dtype:
+        raise ValueError(f"x and {name} must have the same dtype, got {x.dtype} and {other.dtype}")
     if np.dtype(x.dtype).name not in SUPPORTED_DTYPES:
         raise ValueError(f"dtype must be one of {', '.join(SUPPORTED_DTYPES)}, got {x.dtype}")
 
@@ -70,10 +91,11 @@ def require_flag(name: str, value: bool) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def require_mode(mode: str) -> None:
-    """A supported mode. Raises ValueError otherwise."""
-    if not isinstance(mode, str) or mode not in SUPPORTED_MODES:
-        raise ValueError(f"mode must be one of {SUPPORTED_MODES}, got {mode!r}")
+def require_mode(mode: str, off_target: str = "simulate") -> None:
+    """A supported mode: `off_target` or "tpu". Raises ValueError otherwise."""
+    supported = (off_target, TARGET_MODE)
+    if not isinstance(mode, str) or mode not in supported:
+        raise ValueError(f"mode must be one of {supported}, got {mode!r}")
 
 
 def require_tpu(*operands: jax.Array) -> None:

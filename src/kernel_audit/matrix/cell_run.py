@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernel_audit.contract import Audit
+from kernel_audit.errors import EnvironmentFault
 from kernel_audit.fixture import data_digest, originals, permutation, permuted, represented
 from kernel_audit.records import Fixture
 
@@ -31,6 +32,10 @@ def run_cell(
         repeated, raced_again = call(list(stored.values())) if again else (None, False)
         observed["permutation_holds"] = _permutation_holds(audit, fixture, stored, outputs, call) if permute else None
     except Exception as error:  # the candidate's program failed: that is the cell's outcome
+        if type(error).__name__ == "MLIRError":  # JAX cannot read back what it exported itself: no fault of the program
+            raise EnvironmentFault(
+                "JAX cannot read its own exported program", stage="run", where=fixture.name, got=_last_words(error)
+            ) from None
         observed["raised"] = f"{type(error).__name__}: {_last_words(error)}"
         return observed, {}
     observed["races"] = None if races is None else bool(races or raced_again)

@@ -98,7 +98,7 @@ class Laboratory:
         )
         result = self.pool.run(job)
         self.isolation = dict(result.isolation)
-        if result.outcome != "raised":  # what raised may have been put right when the audit is resumed
+        if result.outcome == "finished":  # what did not may end otherwise when the audit is resumed
             _remember(home, label, result, folder)
         return Done(result, folder)
 

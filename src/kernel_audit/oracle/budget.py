@@ -5,6 +5,8 @@ from __future__ import annotations
 import ml_dtypes  # registers bfloat16 and float8 with NumPy
 import numpy as np
 
+from kernel_audit.contract.dtypes import is_float
+
 SAMPLES = 16
 
 
@@ -14,6 +16,8 @@ def budget(samples: list[np.ndarray], precise: np.ndarray, dtype: str, factor: f
     factor x max(noise of the element, root mean square noise of the array), plus half a unit in the last place for storing
     the result. `samples` are results of the baseline re-evaluated with noise (oracle/noise.py), each float64.
     """
+    if not is_float(dtype):
+        return np.zeros(precise.shape)  # integers have no rounding to allow for
     with np.errstate(invalid="ignore", over="ignore"):
         moved = [np.abs(each.astype(np.float64) - precise) for each in samples]
         noise = np.nan_to_num(np.max(moved, axis=0), nan=0.0, posinf=0.0)

@@ -139,7 +139,8 @@ def _holds_subnormals(array: np.ndarray, tiny: float) -> bool:
         return False
     magnitude = np.abs(array)
     limit = max(tiny, smallest_normal(array.dtype.name))
-    return bool(np.any((magnitude > 0) & (magnitude < limit)))
+    with np.errstate(invalid="ignore"):  # ml_dtypes warns where a NaN is compared
+        return bool(np.any((magnitude > 0) & (magnitude < limit)))
 
 
 def _flush_result(array: np.ndarray) -> np.ndarray:

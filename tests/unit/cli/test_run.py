@@ -124,7 +124,7 @@ WRONG_REQUESTS = {
     "out-below-a-file": (["run", "doubling.py", "--out", "doubling.py/x"], "a place that cannot be written"),
     "out-nowhere": (["run", "doubling.py", "--out", "/proc/none/x"], "a place that cannot be written"),
     "out-is-a-file": (["run", "doubling.py", "--out", "doubling.py"], "something else is at the place of the bundle"),
-    "out-is-a-folder": (["run", "doubling.py", "--out", "."], "something else is at the place of the bundle"),
+    "out-has-no-name": (["run", "doubling.py", "--out", "."], "no bundle can be made at this place"),
 }
 
 

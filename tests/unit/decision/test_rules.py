@@ -103,6 +103,7 @@ MINIMAL: dict[str, Callable[[], Evidence]] = {
     "control-never-applied": lambda: with_control("zeros", "rejected", "not-applicable"),
     "divisible-only": divisible,
     "no-target-declared": lambda: with_audit(targets=[]),
+    "part-not-placed": lambda: with_audit(part="the activation"),
 }
 # codes of evidence that agrees, and the one that stands beside others
 ALWAYS = {"interpreter-blind-spots", "no-target-receipt", "no-step-named"}

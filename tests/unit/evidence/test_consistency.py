@@ -122,3 +122,21 @@ def test_findings_may_rest_on_every_kind_of_record() -> None:
     program = sample.evidence.programs[0]
     expected = {"oracle", "integers", "lesson-9x129", "p000", program.digest, "fused", "environment.json", "doubling"}
     assert expected <= names
+
+
+def test_a_control_that_only_one_fixture_lacks_is_missed():
+    sample = sample_evidence.agreeing()
+    assert len({each.fixture for each in sample.evidence.controls}) > 1
+    short = replace(sample, evidence=replace(sample.evidence, controls=sample.evidence.controls[1:]))
+    assert any("is missing on fixture" in each for each in texts(short))
+
+
+def test_a_cell_that_contradicts_its_baseline_controls_is_found():
+    sample = with_first(sample_evidence.agreeing(), "cells", baseline_outcome="values-differ")
+    assert any("which its controls contradict" in each for each in texts(sample))
+
+
+def test_a_shape_that_is_not_that_of_the_dimensions_is_found():
+    sample = sample_evidence.agreeing()
+    wrong = [each + 1 for each in sample.evidence.cells[0].shape]
+    assert any("shape is" in each for each in texts(with_first(sample, "cells", shape=wrong)))

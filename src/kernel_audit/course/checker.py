@@ -1,0 +1,256 @@
+"""Puts a model file through its stages: the audits of its kernels, direct calls, pipelines, and the benchmark's conduct."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from kernel_audit.conduct import Question, Request, evidence_of
+from kernel_audit.contract import FunctionRef
+from kernel_audit.course.audit_checks import audit_checks
+from kernel_audit.course.benchmark_checks import benchmark_checks, raised_text
+from kernel_audit.course.contracts import course_audit, direct_calls, neighbours, pipelines
+from kernel_audit.course.fresh import expected_result, fresh_operands
+from kernel_audit.course.own_work import closed_files, refused
+from kernel_audit.course.promises import Check, Wanted
+from kernel_audit.kernels.audits import BUILT_IN
+from kernel_audit.matrix.check import check_matrix
+from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
+from kernel_audit.worker import GIB, Job, JobResult, Pool, read_arrays
+
+JOBS = ("kernel_audit.course.model_job", "kernel_audit.course.benchmark_job")
+Told = dict[str, Any]
+
+
+class Checker:
+    """Checks model files; what knows nothing of a model is kept in `home` and shared between them.
+
+    `solution` says that the file may use the package's own kernels.
+    """
+
+    def __init__(self, home: Path, *, workers: int = 2, deadline_s: float = 60.0) -> None:
+        self.home = home.resolve()
+        self.workers = workers
+        self.limits = Limits(deadline_s, 4 * GIB)
+        self.pool = Pool(size=workers, preload=(*PRELOAD, *JOBS))
+
+    def close(self) -> None:
+        """Ends the workers."""
+        self.pool.close()
+
+    def check(self, path: Path, wanted: Wanted, *, solution: bool = False, seed: int | None = None) -> list[Check]:
+        """A check for each promise of one function of the file. `seed` draws the late values; random unless given.
+
+        Raises AuditError for a file that loads modules that it may not load.
+        """
+        seed = secrets.randbits(48) if seed is None else seed
+        with tempfile.TemporaryDirectory(dir=self.home) as work:
+            trial = _Trial(self, path.resolve(), wanted, Path(work), solution, seed)
+            return trial.benchmark() if wanted.audit is None else trial.kernel(wanted.audit)
+
+
+class _Trial:
+    """One function of one file."""
+
+    def __init__(self, checker: Checker, path: Path, wanted: Wanted, work: Path, solution: bool, seed: int) -> None:
+        self.checker, self.path, self.wanted, self.work = checker, path, wanted, work
+        self.solution, self.seed = solution, seed
+
+    def kernel(self, name: str) -> list[Check]:
+        calls = direct_calls(self.wanted.name, self.seed)
+        has_target = "mode" in self.wanted.parameters
+        read = pipelines() if self.wanted.name == "pipelined_axpy" else []
+        told = self._run(
+            "model_job:try_kernel",
+            neighbours=neighbours(self.wanted.name),
+            calls=calls,
+            target={"mode": "tpu"} if has_target else None,
+            pipelines=read,
+        )
+        steps = told.steps
+        unmet = self._unmet(told)
+        if unmet:
+            return unmet
+        found = [self._check(f"{self.wanted.name} can be called as documented", steps["signature"]["signature"])]
+        if not_written := _not_written(steps):
+            return [*found, self._check(f"{self.wanted.name} is written", not_written)]
+        found += self._audited(name)
+        found += [self._called(each, told) for each in calls]
+        found += [
+            self._accepted(each["name"], steps.get(f"neighbour:{each['name']}"))
+            for each in neighbours(self.wanted.name)
+        ]
+        if has_target:
+            promise = f'{self.wanted.name}: mode="tpu" raises RuntimeError for operands that do not lie on a TPU'
+            found.append(self._check(promise, _not_placed(steps.get("placed"))))
+        return found + list(self._pipelines(read, steps))
+
+    def benchmark(self) -> list[Check]:
+        here = self._run("benchmark_job:refuse_here")
+        unmet = self._unmet(here)
+        if unmet:
+            return unmet
+        found = [self._check(f"{self.wanted.name} can be called as documented", here.steps["signature"]["signature"])]
+        if not_written := _not_written(here.steps):
+            return [*found, self._check(f"{self.wanted.name} is written", not_written)]
+        stubbed = self._run("benchmark_job:try_on_stub").steps
+        return [*found, *benchmark_checks(self.wanted.stage, {**stubbed, **here.steps})]
+
+    def _check(self, promise: str, seen: str = "") -> Check:
+        return Check(self.wanted.stage, promise, seen)
+
+    def _run(self, function: str, **arguments: Any) -> _Answer:
+        folder = Path(tempfile.mkdtemp(prefix="job-", dir=self.work))
+        parameters = {key: None if value is ... else value for key, value in self.wanted.parameters.items()}
+        job = Job(
+            function=f"kernel_audit.course.{function}",
+            arguments={
+                "folder": str(self.path.parent),
+                "file": self.path.name,
+                "name": self.wanted.name,
+                "parameters": msgspec.to_builtins(parameters),
+                **arguments,
+            },
+            folder=folder,
+            deadline_s=self.checker.limits.deadline_s,
+            memory_bytes=self.checker.limits.memory_bytes,
+            import_path=(str(self.path.parent),),
+        )
+        return _Answer(self.checker.pool.run(job), folder)
+
+    def _unmet(self, told: _Answer) -> list[Check]:
+        """Why nothing can be checked: the file cannot be imported, or has no such function."""
+        steps = told.steps
+        promise = "the file can be imported"
+        if "import" not in steps:
+            return [self._check(promise, told.ending)]
+        if "raised" in steps["import"]:
+            return [self._check(promise, raised_text(steps["import"]))]
+        if not self.solution and (closed := closed_files(steps["signature"]["sources"])):
+            raise refused(self.path, f"it loads {closed[0]}")
+        if not steps["signature"]["callable"]:
+            return [self._check(f"the file has a function {self.wanted.name}", "there is none")]
+        return []
+
+    def _audited(self, name: str) -> list[Check]:
+        reference = FunctionRef(file=self.path.name, name=self.wanted.name)
+        audit = msgspec.structs.replace(course_audit(name), candidate=reference)
+        checker = self.checker
+        laboratory = Laboratory(
+            checker.pool,
+            self.work / "audit",
+            [self.path.parent],
+            checker.limits,
+            checker.workers,
+            references=checker.home / "references",
+        )
+        try:
+            matrix = check_matrix(audit, laboratory, self.seed, lambda *_: None, quick=True)
+        finally:
+            laboratory.close()
+        request = Request(
+            audit=audit,
+            cells=None,
+            quick=True,
+            late_seed=self.seed,
+            late_seed_commitment="",
+            sources={},
+            tool_version="",
+        )
+        evidence, _ = evidence_of(Question(audit=name), request, matrix, {})
+        refused_at = {
+            key: (each.value.get("refused") or {}).get("at", "") for key, each in matrix.records.seen.programs.items()
+        }
+        names = {each.name: each.names for each in BUILT_IN[name].refusals}
+        return audit_checks(self.wanted, audit, evidence, refused_at, names)
+
+    def _called(self, call: Mapping[str, Any], told: _Answer) -> Check:
+        """A direct call's result against NumPy. Operands are drawn again here: no worker says what was right."""
+        step = f"call:{call['name']}"
+        promise = f"{self.wanted.name} called directly, {call['name']}"
+        if step not in told.steps:
+            return self._check(promise, told.ending)
+        if "raised" in told.steps[step]:
+            return self._check(promise, raised_text(told.steps[step]))
+        actual = read_arrays(told.folder, step)["out"]
+        operands = fresh_operands(self.wanted.name, call["shape"], call["dtype"], call["seed"])
+        return self._check(promise, _difference(actual, expected_result(self.wanted.name, operands)))
+
+    def _accepted(self, name: str, told: Told | None) -> Check:
+        promise = f"{self.wanted.name} accepts {name}"
+        if told is None:
+            return self._check(promise, "the worker ended before it came to this")
+        return self._check(promise, raised_text(told) if "raised" in told else "")
+
+    def _pipelines(self, read: list[dict[str, Any]], steps: Mapping[str, Told]) -> Iterator[Check]:
+        if not read:
+            return
+        promises = {
+            "its only kernel is made by pltpu.emit_pipeline": lambda each, call: each.get("emitted") is True,
+            "copies are synchronous exactly where no_pipelining is asked for": lambda each, call: (
+                each.get("synchronous") is call["flag"]
+            ),
+            'mode "simulate" runs in the TPU interpreter, with race detection': lambda each, call: (
+                each.get("interpret") == "InterpretParams" and each.get("races") is True
+            ),
+        }
+        for promise, kept in promises.items():
+            seen = ""
+            for number, call in enumerate(read):
+                told = steps.get(f"pipeline:{number}") or {"raised": "nothing", "message": "the worker ended"}
+                if "raised" in told:
+                    seen = seen or raised_text(told)
+                elif not kept(told, call):
+                    seen = seen or f"with {call['keywords']}: {told}"
+            yield self._check(f"{self.wanted.name}: {promise}", seen)
+
+
+class _Answer:
+    """What a job told: its finished steps, and how it ended."""
+
+    def __init__(self, result: JobResult, folder: Path) -> None:
+        if stated := result.audit_error():
+            raise stated
+        self.steps: Mapping[str, Told] = result.steps
+        self.folder = folder
+        error = result.error or {}
+        self.ending = f"the worker {result.outcome}: {error.get('message', '')}".strip(": ")
+
+
+def _not_written(steps: Mapping[str, Told]) -> str:
+    """The text of a NotImplementedError, wherever it came."""
+    for told in steps.values():
+        if "NotImplementedError" in (told or {}).get("kinds", []):
+            return raised_text(told)
+    return ""
+
+
+def _not_placed(told: Told | None) -> str:
+    if told is None:
+        return "the worker ended before it came to this"
+    if "raised" not in told:
+        return "nothing was raised"
+    return "" if "RuntimeError" in told["kinds"] and not _from_jax(told) else raised_text(told)
+
+
+def _from_jax(told: Told) -> bool:
+    """A RuntimeError of JAX's runtime is no refusal."""
+    return "JaxRuntimeError" in told["kinds"] or "XlaRuntimeError" in told["kinds"]
+
+
+def _difference(actual: np.ndarray, expected: np.ndarray) -> str:
+    if actual.shape != expected.shape:
+        return f"expected shape {expected.shape}, got {actual.shape}"
+    if actual.dtype != expected.dtype:
+        return f"expected {expected.dtype.name}, got {actual.dtype.name}"
+    wrong = np.argwhere(~((actual == expected) | (np.isnan(actual) & np.isnan(expected))))
+    if not len(wrong):
+        return ""
+    place = tuple(int(each) for each in wrong[0])
+    return f"{len(wrong)} positions differ; at {list(place)} expected {float(expected[place])!r}, got {float(actual[place])!r}"

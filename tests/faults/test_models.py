@@ -1,0 +1,72 @@
+"""Every planted fault of a model file breaks the promise named for it; no honest variant is accused.
+
+By default a few that run quickly; all of them in the slow run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "models"))
+
+from table import BASE, FAULTY, HONEST, Model
+
+from kernel_audit.course.checker import Checker
+from kernel_audit.course.promises import WANTED, Check
+
+SEED = 40_961
+QUICK = {
+    "four_warm_ups",
+    "sample_not_awaited",
+    "maximum_for_p90",
+    "first_operand_only",
+    "more_keys",
+    "whole_blocks_only",
+}
+QUICK |= {"remembers_by_shape", "mixed_accepted"}
+
+
+@pytest.fixture(scope="module")
+def checker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checker]:
+    made = Checker(tmp_path_factory.mktemp("models"), workers=1, deadline_s=30.0)
+    yield made
+    made.close()
+
+
+def _broken(checker: Checker, model: Model, folder: Path) -> list[Check]:
+    path = folder / "my_model.py"
+    path.write_text(model.text, "utf-8")
+    wanted = next(each for each in WANTED if each.name == model.function)
+    return [each for each in checker.check(path, wanted, seed=SEED) if each.seen]
+
+
+def _with_most_slow(models: list[Model]) -> list[Any]:
+    return [
+        pytest.param(each, id=f"{each.function}-{each.name}", marks=() if each.name in QUICK else pytest.mark.slow)
+        for each in models
+    ]
+
+
+@pytest.mark.parametrize("model", _with_most_slow(FAULTY))
+def test_fault_breaks_the_promise_named_for_it(model: Model, checker: Checker, tmp_path: Path) -> None:
+    broken = _broken(checker, model, tmp_path)
+    promises = [each.promise for each in broken]
+    assert any(words in promise for words in model.told_by for promise in promises), [each.text for each in broken][:12]
+
+
+@pytest.mark.parametrize("model", _with_most_slow(HONEST))
+def test_honest_variant_is_not_accused(model: Model, checker: Checker, tmp_path: Path) -> None:
+    assert [each.text for each in _broken(checker, model, tmp_path)] == []
+
+
+def test_the_table_is_as_large_as_promised_and_changes_one_place_each() -> None:
+    assert len(FAULTY) >= 60 and len(HONEST) >= 15
+    assert len({(each.function, each.name) for each in [*FAULTY, *HONEST]}) == len(FAULTY) + len(HONEST)
+    assert len({each.text for each in [*FAULTY, *HONEST]}) == len(FAULTY) + len(HONEST)
+    assert all(each.told_by for each in FAULTY)
+    assert BASE.read_text("utf-8") not in {each.text for each in [*FAULTY, *HONEST]}
