@@ -57,9 +57,9 @@ FAMILIES = ("zeros", "not-finite", "large", "cancellation", "integers")
 def values(contract, family, shape, dtype, seed):
     """Two operands of one family of values, as stored in `dtype`."""
     x, y = matrices(family, shape, dtype, seed)
-    if contract == BIAS:  # ordinary cancellation would leave 2x + y
-        return x, -x[0] if family == "cancellation" else y[0]
-    return x, y
+    if contract == BIAS and family == "cancellation":  # small values, so that what is left of them is tiny
+        return x * x.dtype.type(2.0**-14), x[0] * x.dtype.type(-(2.0**-14) * (1 - 2.0**-6))
+    return (x, y[0]) if contract == BIAS else (x, y)
 
 
 def matrices(family, shape, dtype, seed):

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import msgspec
-from corpus import BLOCKED, Specimen
+from corpus import BIAS, BLOCKED, Specimen
 
 from kernel_audit.conduct import Answer, Question, Request, evidence_of
 from kernel_audit.contract import Audit, FunctionRef
@@ -34,7 +34,8 @@ def small(contract: str) -> Audit:
         declared_sizes, shapes = (6, 8), _sizes((5, 9), (4, 8), (2, 12), (70, 3))
         tuning = {"block": [[2, 4]]}
     else:
-        declared_sizes, shapes = (9, 129), _sizes((16, 256), (8, 384), (24, 128))
+        declared_sizes = (9, 129)
+        shapes = _sizes((8, 384)) if contract == BIAS else _sizes((16, 256), (8, 384), (24, 128))
         tuning = audit.tuning
     sizes = dict(zip(("m", "n"), declared_sizes, strict=True))
     return msgspec.structs.replace(

@@ -57,7 +57,7 @@ def audit_checks(wanted: Wanted, audit: Audit, evidence: Evidence, at: At, names
 
 def _values(wanted: Wanted, evidence: Evidence, at: At) -> Iterator[Check]:
     groups: dict[str, list[Cell]] = {}
-    for cell in sorted(evidence.cells, key=lambda each: (each.dtype, str(each.configuration.get("block")))):
+    for cell in sorted(evidence.cells, key=lambda each: (each.family in _FAMILIES, _kind(each))):
         groups.setdefault(_kind(cell), []).append(cell)
     for kind, cells in groups.items():
         yield Check(wanted.stage, f"{wanted.name}, {kind}", _seen_in(cells, at, evidence))
@@ -150,9 +150,10 @@ def _slots(program: CaptureRecord) -> str:
         return ""
     block, buffers = program.configuration["block"], program.configuration["buffers"]
     found = sorted(each[0] for each in program.kernels[0].allocations if each[1:] == block)
-    if found == sorted([buffers, buffers, 2]):
+    wanted = sorted([buffers, buffers, 2])
+    if found == wanted:
         return ""
-    return f"at {program.operands[0]}, buffers={buffers}: expected slots {sorted([buffers, buffers, 2])} of {block}, got {found or 'none'}"
+    return f"at {program.operands[0]}, buffers={buffers}: expected slots {wanted} of {block}, got {found or 'none'}"
 
 
 def _blocks_of(program: CaptureRecord) -> int:

@@ -1,7 +1,7 @@
 """Faulty and honest model files: the base model with one textual change, and the promise that a fault must be told by.
 
-A row: name, the text as it stands in base_model.py (once), what it becomes, and words of the promise; several where more than
-one promise may tell it first. `_` in the place of the old text stands for the row before's.
+A row: name, the text as it stands in base_model.py (once), what it becomes, and words of the promise; several where
+more than one promise may tell it first.
 """
 
 from __future__ import annotations
@@ -107,7 +107,12 @@ FAULTY = [
         ("first_column_only", _TILE, _TILE.replace("(i, j))", "(i, 0))"), _VALUES),
         ("block_ignored", _START, _START + "    block = (2, 4)\n", "one program for each block"),
         ("one_big_block", _START, _START + "    block = x.shape\n", "one program for each block"),
-        ("rank_three_accepted", "if matrix.ndim != 2:", "if matrix.ndim < 2:", "three-dimensions"),
+        (
+            "rank_three_accepted",
+            _START,
+            "    if x.ndim == 3:\n        x, y = x[0], y[0]\n" + _START,
+            "three-dimensions",
+        ),
         ("empty_accepted", "if min(matrix.shape) < 1:", "if False:", "no-rows", "no-columns"),
         ("float16_accepted", '("float32", "bfloat16")', '("float32", "bfloat16", "float16")', "half-precision"),
         ("int32_accepted", '("float32", "bfloat16")', '("float32", "bfloat16", "int32")', "integers"),
@@ -115,7 +120,7 @@ FAULTY = [
         ("columns_broadcast", "if x.shape != y.shape:", "if x.shape[0] != y.shape[0]:", "one-column-broadcast"),
         ("transposed_accepted", "if x.shape != y.shape:", "if x.size != y.size:", "transposed"),
         ("mixed_accepted", "if x.dtype != y.dtype:", "if False:", "mixed-dtypes"),
-        ("three_sizes_accepted", "if len(block) != 2:", "if len(block) < 2:", "block-of-three"),
+        ("three_sizes_accepted", _START, "    block = block[:2]\n" + _START, "block-of-three"),
         ("fraction_accepted", "if any(type(size) is not int for size in block):", "if False:", "block-fraction"),
         (
             "zero_block_accepted",
@@ -123,7 +128,7 @@ FAULTY = [
             "if any(size < 0 for size in block):",
             "block-zero",
         ),
-        ("negative_block_accepted", "if any(size < 1 for size in block):", "if 0 in block:", "block-negative"),
+        ("negative_block_accepted", _START, "    block = tuple(map(abs, block))\n" + _START, "block-negative"),
         ("single_row_refused", "if min(matrix.shape) < 1:", "if min(matrix.shape) < 2:", "accepts one row"),
         ("bfloat16_refused", '("float32", "bfloat16")', '("float32",)', "two bfloat16"),
         (
