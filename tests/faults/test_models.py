@@ -16,8 +16,10 @@ sys.path.insert(0, str(Path(__file__).parent / "models"))
 
 from table import BASE, FAULTY, HONEST, Model
 
+from kernel_audit.conduct import Question, check
 from kernel_audit.course.checker import Checker
 from kernel_audit.course.promises import WANTED, Check
+from kernel_audit.decision import exit_code
 
 SEED = 40_961
 QUICK = {
@@ -70,3 +72,13 @@ def test_the_table_is_as_large_as_promised_and_changes_one_place_each() -> None:
     assert len({each.text for each in [*FAULTY, *HONEST]}) == len(FAULTY) + len(HONEST)
     assert all(each.told_by for each in FAULTY)
     assert BASE.read_text("utf-8") not in {each.text for each in [*FAULTY, *HONEST]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bias_along_rows", "no_guard", "square_bias_refused", "library_relu"])
+def test_the_audit_gives_the_verdict_of_the_checker(name: str, checker: Checker, tmp_path: Path) -> None:
+    """One engine, two faces: `kernel-audit check bias-relu --candidate FILE:fused_bias_relu` breaks and keeps the same."""
+    model = next(each for each in [*FAULTY, *HONEST] if each.name == name)
+    broken = _broken(checker, model, tmp_path)
+    asked = Question(audit="bias-relu", candidate=f"{tmp_path / 'my_model.py'}:fused_bias_relu", quick=True)
+    assert exit_code(check(asked, lambda *_: None).decision) == bool(broken)

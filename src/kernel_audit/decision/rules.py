@@ -166,7 +166,8 @@ def _blocks(program: CaptureRecord) -> list[list[int]]:
     """Blocks of operands and results; those of an emitted pipeline are buffers, with their slots first."""
     found = [block for kernel in program.kernels for block in kernel.allocations]
     for kernel in program.kernels:
-        found += kernel.blocks if math.prod(kernel.grid) > 1 else []  # else its blocks are whole arrays, without tails
+        # A grid of one program has whole arrays for blocks, without tails; a grid of none leaves out what it should cover.
+        found += kernel.blocks if math.prod(kernel.grid) != 1 else []
     return [block[-2:] for block in found if any(extent > 1 for extent in block[-2:])]
 
 
