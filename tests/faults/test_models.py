@@ -30,7 +30,6 @@ QUICK = {
     "more_keys",
     "whole_blocks_only",
 }
-QUICK |= {"remembers_by_shape", "mixed_accepted"}
 
 
 @pytest.fixture(scope="module")

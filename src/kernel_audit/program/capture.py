@@ -93,8 +93,9 @@ class Program:
         self._executables: dict[Mode, Executable] = {}
 
     def live_kernels(self) -> list[Kernel]:
-        """The kernels that a result depends on; a compiler drops the others."""
-        return find_kernels(compat.without_dead_code(self.jaxpr))
+        """The kernels that a result depends on; a compiler drops the others. Described as in the generic interpreter:
+        the TPU interpreter, where the author asks for it, has effects that keep any kernel alive."""
+        return find_kernels(compat.without_dead_code(self.in_mode(Generic())))
 
     def in_mode(self, mode: Mode) -> Any:
         """The jaxpr with every kernel set to run in `mode`."""

@@ -104,7 +104,7 @@ def relu_body(x_ref, bias_ref, out_ref):
 def fused_bias_relu(x, bias, block=(8, 128), mode="interpret"):
     check_matrix("x", x)
     if bias.ndim != 1:
-        raise ValueError(f"bias must be a vector, got shape {bias.shape}")
+        raise ValueError(f"bias must be a vector, got rank {bias.ndim}, shape {bias.shape}")
     if bias.shape[0] != x.shape[1]:
         raise ValueError(f"bias must follow the columns of {x.shape}, got {bias.shape}")
     if bias.dtype != x.dtype:
