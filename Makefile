@@ -1,5 +1,5 @@
 # The two jobs: `make audit` and `make test`. Each makes the environment that it needs in .venv first.
-.PHONY: env test-tools audit test test-slow lint lock clean
+.PHONY: env test-tools audit test test-slow test-exhaustive lint lock clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
@@ -48,6 +48,9 @@ test: test-tools
 
 test-slow: test-tools
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not device'
+
+test-exhaustive: test-tools
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'exhaustive and not device'
 
 lint: test-tools
 	@$(BIN)/ruff check . $(SCRIPTS)
