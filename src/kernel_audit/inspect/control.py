@@ -66,18 +66,20 @@ class Reference:
     def load(self, index: Sequence[Any]) -> Any:
         if any(isinstance(each, Unknown) for each in index):
             return UNKNOWN
-        if self.values is not None and len(index) == self.values.ndim:
+        found = self.cells.get(tuple(index), UNKNOWN)
+        if found is UNKNOWN and self.values is not None and len(index) == self.values.ndim:
             return int(self.values[tuple(index)])
-        return self.cells.get(tuple(index), UNKNOWN)
+        return found
 
     def store(self, index: Sequence[Any], value: Any) -> None:
-        if any(isinstance(each, Unknown) for each in index):
-            self.cells.clear()
+        if isinstance(value, Unknown) or any(isinstance(each, Unknown) for each in index):
+            self.forget()
         else:
             self.cells[tuple(index)] = value
 
     def forget(self) -> None:
         self.cells.clear()
+        self.values = None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernel_audit.inspect.body import equations_within, precision_of
 from kernel_audit.inspect.equation import KernelEquation, Mapping
-from kernel_audit.inspect.index_map import affine_indices, axis_name
+from kernel_audit.inspect.index_map import affine_indices, axis_name, reads_prefetched
 from kernel_audit.inspect.moved import Moved
 from kernel_audit.inspect.offsets import overflows
 from kernel_audit.inspect.resources import buffer_model
@@ -50,12 +50,16 @@ def findings_of(
     traffic: Traffic,
     devices: Sequence[DeviceDescription],
     arithmetic: str | None,
+    dropped: frozenset[int] = frozenset(),
 ) -> list[Finding]:
-    """Every certain fault of a kernel. The audit's contract gives `arithmetic`; without it nothing is below it."""
+    """Every certain fault of a kernel. The audit's contract gives `arithmetic`; without it nothing is below it.
+
+    `dropped` are results that the program never reads.
+    """
     uses = uses_of(kernel)
     found = [
         *_of_indices(kernel, moves, grid),
-        *_of_results(kernel, moves, uses),
+        *_of_results(kernel, [each for each in moves if not _is_dropped(each, dropped)], uses),
         *_of_accumulators(kernel, moves, uses, arithmetic),
         *_of_operands(kernel, uses),
         *_of_offsets(kernel, grid),
@@ -64,6 +68,10 @@ def findings_of(
         *_of_tpu(kernel, devices),
     ]
     return found
+
+
+def _is_dropped(moved: Moved, dropped: frozenset[int]) -> bool:
+    return moved.mapping.role == "output" and moved.mapping.position in dropped
 
 
 def _finding(kernel: KernelEquation, code: str, text: str, scope: str = "any target") -> Finding:
@@ -210,7 +218,8 @@ def _exact(equation: object) -> bool:
 
 
 def _of_cost(kernel: KernelEquation, traffic: Traffic) -> Iterator[Finding]:
-    if traffic.claimed is None or traffic.moved is None:
+    driven = any(reads_prefetched(each, len(kernel.grid)) for each in kernel.mappings) or bool(kernel.dynamic_bounds)
+    if traffic.claimed is None or traffic.moved is None or driven:  # what values decide, an estimate can only bound
         return
     least = (1 - COST_TOLERANCE) * (traffic.clipped if traffic.clipped is not None else traffic.moved)
     if not least <= traffic.claimed <= (1 + COST_TOLERANCE) * traffic.moved:
@@ -219,7 +228,7 @@ def _of_cost(kernel: KernelEquation, traffic: Traffic) -> Iterator[Finding]:
 
 
 def _of_tpu(kernel: KernelEquation, devices: Sequence[DeviceDescription]) -> Iterator[Finding]:
-    if kernel.platform != "tpu":
+    if kernel.platform != "tpu" or not devices:
         return
     for mapping in kernel.mappings:
         if mapping.piped and (wrong := _misaligned(mapping)):

@@ -7,21 +7,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kernel_audit.inspect.equation import KernelEquation
 from kernel_audit.inspect.moved import Moved
 from kernel_audit.records import OwnerMap
 
 SHOWN = 8  # block rows and block columns that are drawn, the last ones among them
 
 
-def owner_map(moved: Moved, kernel: KernelEquation) -> OwnerMap | None:
-    """None for a result without dimensions. Owners are -1 where not every program was looked at."""
+def owner_map(moved: Moved, logical: tuple[int, ...]) -> OwnerMap | None:
+    """`logical` is the shape of the result without padding that is cropped later. Owners are -1 where not every program
+    was looked at. None for a result without dimensions, or one whose blocks are counted in elements.
+    """
     mapping = moved.mapping
     if not mapping.shape or not all(moved.counts) or mapping.by_element:
         return None
     counts = moved.counts if len(moved.counts) > 1 else (1, *moved.counts)
     block = moved.block if len(moved.block) > 1 else (1, *moved.block)
-    shape = mapping.shape if len(mapping.shape) > 1 else (1, *mapping.shape)
+    shape = logical if len(logical) > 1 else (1, *logical)
     rows, columns = shown(counts[-2]), shown(counts[-1])
     return OwnerMap(
         result=mapping.name,
@@ -30,8 +31,11 @@ def owner_map(moved: Moved, kernel: KernelEquation) -> OwnerMap | None:
         rows=rows,
         columns=columns,
         owners=_owners(moved, counts, rows, columns),
-        last_row=shape[-2] - (counts[-2] - 1) * block[-2],
-        last_column=shape[-1] - (counts[-1] - 1) * block[-1],
+        logical_shape=list(logical),
+        last_row=(shape[-2] - 1) // block[-2],
+        last_column=(shape[-1] - 1) // block[-1],
+        rows_in_last=(shape[-2] - 1) % block[-2] + 1,
+        columns_in_last=(shape[-1] - 1) % block[-1] + 1,
         blocks=list(counts),
     )
 

@@ -16,7 +16,14 @@ from kernel_audit.inspect.findings import findings_of
 from kernel_audit.inspect.moved import Moved, block_mapping, moves_of, ownership_of, traffic_of
 from kernel_audit.inspect.owners import owner_map
 from kernel_audit.inspect.resources import allocated_buffers, buffer_model, fit, scratch_buffers
-from kernel_audit.inspect.surroundings import Place, copies_around, known_operands, logical_elements, places
+from kernel_audit.inspect.surroundings import (
+    Place,
+    copies_around,
+    dropped_results,
+    known_operands,
+    logical_shape,
+    places,
+)
 from kernel_audit.inspect.walk import kernel_equations
 from kernel_audit.program import Program
 from kernel_audit.program.describe import platform_of
@@ -36,13 +43,14 @@ def inspect_program(
     program: Program,
     *,
     key: str = "",
-    targets: Sequence[str] = (),
+    targets: Sequence[str] | None = None,
     arithmetic: str | None = None,
     values: Table[int, Any] | None = None,
 ) -> list[KernelInspection]:
     """One record for each kernel equation of `program`, in order. Nothing of the program runs.
 
-    `key` names the program in the records. `targets` are described devices; by default all of the kernel's platform.
+    `key` names the program in the records. `targets` are the described devices that the kernel is for: None for all of
+    its platform, an empty list for none, and then nothing is said about any.
     `arithmetic` is the dtype that a contract promises to calculate in. `values` are known operands by flat position:
     what index maps and copies rest on is calculated from them.
     """
@@ -89,7 +97,7 @@ class _Inspection:
         key: str,
         place: Place | None,
         pipelines: list[EmittedPipeline],
-        targets: Sequence[str],
+        targets: Sequence[str] | None,
         arithmetic: str | None,
     ) -> None:
         self.kernel, self.known, self.key, self.place = kernel, known, key, place
@@ -140,7 +148,7 @@ class _Inspection:
             aliases=[list(each) for each in kernel.aliases],
             pipelines=[_pipeline(each) for each in self.pipelines],
             ownership=_together([ownership_of(each) for each in self._results()]),
-            owner_map=owner_map(self._results()[0], kernel) if self._results() else None,
+            owner_map=owner_map(self._results()[0], self._logical(self._results()[0])) if self._results() else None,
             padded_elements=padded,
             padded_share=share,
             buffer_model_bytes=model,
@@ -154,12 +162,21 @@ class _Inspection:
             casts=casts(kernel.body),
             dots=products,
             cost_estimate=_cost(kernel.cost),
-            findings=findings_of(kernel, moves, self.grid, traffic, self.devices, self.arithmetic),
+            findings=findings_of(kernel, moves, self.grid, traffic, self.devices, self.arithmetic, self._dropped()),
             jax_version=jax.__version__,
         )
 
     def _results(self) -> list[Moved]:
         return [each for each in self.moves if each.mapping.role == "output"]
+
+    def _dropped(self) -> frozenset[int]:
+        return dropped_results(self.place) if self.place else frozenset()
+
+    def _logical(self, result: Moved) -> tuple[int, ...]:
+        """The shape of a result without the padding that is cropped after the kernel."""
+        if self.place is None:
+            return result.mapping.shape
+        return logical_shape(self.place, result.mapping.position)
 
     def _moving_grid(self) -> list[int | None]:
         """The grid that moves blocks: that of the one pipeline inside where the launch is one program."""
@@ -182,9 +199,8 @@ class _Inspection:
                 return None, None
             blocks = math.prod(each.counts) - found.uncovered
             written += blocks * math.prod(each.block)
-            left = logical_elements(self.place, each.mapping.position) if self.place else None
             inside = found.floor_elements if found.floor_elements is not None else blocks * math.prod(each.block)
-            logical += min(inside, left if left is not None else inside)
+            logical += min(inside, math.prod(self._logical(each)))
         return written, 1 - logical / written if written else 0.0
 
 
@@ -193,9 +209,9 @@ def _product(grid: Sequence[int | None]) -> int | None:
     return math.prod(sizes) if len(sizes) == len(grid) else None
 
 
-def _devices(targets: Sequence[str], platform: str) -> list[DeviceDescription]:
+def _devices(targets: Sequence[str] | None, platform: str) -> list[DeviceDescription]:
     described = [each for each in known_devices().values() if each.kind == platform]
-    return [each for each in described if not targets or each.name in targets]
+    return [each for each in described if targets is None or each.name in targets]
 
 
 def _pipeline(each: EmittedPipeline) -> Pipeline:

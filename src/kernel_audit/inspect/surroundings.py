@@ -214,15 +214,23 @@ def _kind(name: str, before: Any, after: Any) -> str:
     return "relayout" if last[0] != last[1] else ""
 
 
-def logical_elements(place: Place, position: int) -> int | None:
-    """Elements of a result that are left after the crops that follow it; None for more than one reader."""
+def logical_shape(place: Place, position: int) -> tuple[int, ...]:
+    """The shape of a result that is left after the crops that follow it."""
     node = place.step.results[position]
     while True:
         readers = place.graph.consumers.get(node, [])
         if len(readers) != 1 or node in place.graph.results or _MOVES.get(readers[0].equation.primitive.name) != "crop":
-            break
+            return tuple(int(each) for each in place.graph.avals[node].shape)
         node = readers[0].results[0]
-    return int(np.prod(place.graph.avals[node].shape, dtype=np.int64))
+
+
+def dropped_results(place: Place) -> frozenset[int]:
+    """Results of a kernel that nothing in the program reads: some kernels keep scratch there."""
+    graph = place.graph
+    nodes = enumerate(place.step.results)
+    return frozenset(
+        position for position, node in nodes if node not in graph.results and not graph.consumers.get(node)
+    )
 
 
 def known_operands(place: Place, wanted: Sequence[int]) -> list[np.ndarray | None]:

@@ -112,10 +112,11 @@ class Program:
         """
         refuse_by_name(self, mode)
         if mode not in self._executables:
-            self._executables[mode] = self._made_executable(mode)
+            self._executables[mode] = self.fresh_executable(mode)
         return self._executables[mode]
 
-    def _made_executable(self, mode: Mode) -> Executable:
+    def fresh_executable(self, mode: Mode) -> Executable:
+        """A callable of its own, traced and compiled when it is first called. Raises EnvironmentFault as `executable`."""
         axes = placement.mesh_axes(self.specs)
         shardings = placement.lay_over(axes, [placement.spec_of(each) for each in self.specs]) if axes else None
         options: dict[str, Any] = {}

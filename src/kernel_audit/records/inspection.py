@@ -35,17 +35,21 @@ class OwnerMap(Record, kw_only=True):
 
     `rows` and `columns` are the block numbers shown, of the last two dimensions; the first ones and the last ones
     where there are many. `owners[r][c]` is None for a block that nobody writes, or -1 where it is not known.
-    `last_row` and `last_column` say how many logical rows and columns the last block of each holds.
+    `logical_shape` is the result without padding that is cropped after the kernel: `last_row` is the number of the block
+    that holds its last row, in which `rows_in_last` rows are logical; likewise for columns.
     """
 
     result: str
     shape: list[int]
+    logical_shape: list[int]
     block: list[int]
     rows: list[int]
     columns: list[int]
     owners: list[list[int | None]]
     last_row: int
     last_column: int
+    rows_in_last: int
+    columns_in_last: int
     blocks: list[int]
 
 
@@ -151,8 +155,9 @@ class KernelInspection(Record, kw_only=True):
 
     `grid` is the grid that moves blocks: that of an `emit_pipeline` where the kernel is launched once and holds one,
     else that of the launch (`launch_grid`; -1 for a size that is known only at run time). `programs` is its product.
-    `trips`: how often the program runs this kernel; None where a loop's length is not known. `padded_elements` are
-    elements of blocks outside the arrays, over all results. `buffer_model_bytes`: slots x block for each blocked
+    `trips`: how often the program runs this kernel; None where a loop's length is not known. `padded_elements` are the
+    elements of all blocks that are written, padding included, and `padded_share` the part of them outside the logical
+    results. `buffer_model_bytes`: slots x block for each blocked
     operand and result, plus scratch. `operations` counts arithmetic as written, with every branch taken.
     """
 
