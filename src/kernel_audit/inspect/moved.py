@@ -86,7 +86,7 @@ def block_mapping(moved: Moved, kernel: KernelEquation, pipeline: EmittedPipelin
         dtype=getattr(mapping.dtype, "name", str(mapping.dtype)),
         block=list(moved.block),
         kinds=[each.kind for each in mapping.dims],
-        index_map=index_text(mapping, len(kernel.grid)) if mapping.piped else "by its own copies",
+        index_map=index_text(mapping, len(kernel.grid)) if mapping.piped else "",
         memory_space=mapping.memory_space,
         slots=slots,
         copies=moved.visits.copies,

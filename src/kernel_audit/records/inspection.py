@@ -58,7 +58,8 @@ class BlockMapping(Record, kw_only=True):
 
     `role` is "input" or "output", `position` its number among them. `block` gives elements for each dimension, `kinds`
     how the index map counts there ("blocked", "squeezed", "element", "bounded-slice"). `index_map` is the block as a
-    function of the grid ("(i, 2*j)"), or what it rests on where it is no such form. `slots` are buffers in fast memory.
+    function of the grid ("(i, 2*j)"), or what it rests on where it is no such form; empty where the kernel copies by
+    itself. `slots` are buffers in fast memory.
     `copies` counts blocks moved, `moved_bytes` in whole blocks, `clipped_bytes` the part of them inside the array,
     `floor_bytes` each visited block once, clipped. None where they are not known.
     """
