@@ -1,6 +1,20 @@
 """Frozen records, canonical JSON and digests: the bottom of the house. No JAX, no NumPy."""
 
 from kernel_audit.records.canonical import Record, decode, digest_bytes, digest_file, digest_of, encode
+from kernel_audit.records.devices import DeviceDescription, device_of, known_devices
+from kernel_audit.records.inspection import (
+    PROOFS,
+    BlockMapping,
+    Buffer,
+    CopyAround,
+    Dot,
+    Fit,
+    KernelInspection,
+    OwnerMap,
+    Ownership,
+    Pipeline,
+    Traffic,
+)
 from kernel_audit.records.observations import OUTCOMES, Cell, Control, Difference, Finding, RefusalCheck
 from kernel_audit.records.plan import CellPlan, Fixture, LeftOut, Plan, ProgramPlan
 from kernel_audit.records.programs import CaptureRecord, Kernel
@@ -24,27 +38,41 @@ __all__ = [
     "KEEP",
     "LEVELS",
     "OUTCOMES",
+    "PROOFS",
     "REVISE",
+    "BlockMapping",
+    "Buffer",
     "CaptureRecord",
     "Cell",
     "CellPlan",
     "Control",
+    "CopyAround",
     "Criterion",
     "Decision",
+    "DeviceDescription",
     "Difference",
+    "Dot",
     "Environment",
     "Finding",
+    "Fit",
     "Fixture",
     "Kernel",
+    "KernelInspection",
     "LeftOut",
+    "OwnerMap",
+    "Ownership",
+    "Pipeline",
     "Plan",
     "ProgramPlan",
     "Record",
     "RefusalCheck",
     "Regime",
+    "Traffic",
     "decode",
+    "device_of",
     "digest_bytes",
     "digest_file",
     "digest_of",
     "encode",
+    "known_devices",
 ]
