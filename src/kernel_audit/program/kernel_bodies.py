@@ -112,7 +112,7 @@ def _lowered_alone(equation: Any, device_kind: str, platform: str) -> str:
 
 
 def operation_source(text: str, operation: str, result: str) -> str:
-    """ "file.py:line" of the first `operation` in the kernels of StableHLO `text` whose type ends in `result`; "" if unknown."""
+    """ "file.py:line" of the first `operation` with a type of `result` in the kernels of StableHLO `text`; "" if unknown."""
     for line in _located_lines(text):
         if operation in line and (not result or result in line):
             files = re.findall(r'"?([\w.-]+\.py)"?:(\d+)', line)

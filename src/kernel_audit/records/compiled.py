@@ -110,11 +110,12 @@ class CompiledRecord(Record, kw_only=True):
     """One program compiled for one described target. `side` is "candidate" or a baseline's name; `part` is "program", or "step"
     for the complete sharded step, whose figures are those of one device out of `devices`.
 
-    `accepted` None: not compiled, `note` says why. `declared`: whether the audit is for this target. `bundles` of a program with
-    kernels are those of one step of each kernel, of one without those of all its parts. `derived_bytes` are bytes of main memory
-    read and written by one device, derived from grids, maps and the compiled program's operands and results; None where they
-    cannot be told. `copy_seconds` is their time at the published bandwidth, `schedule_seconds` that of the bundles at the clock;
-    `floor_seconds` is the larger, a *static model* and no measurement; `bound_by` is "copies", "schedule" or "" (not known).
+    `accepted` None: not compiled, `reason` says why. `declared`: whether the audit is for this target. `bundles` of a program
+    with kernels are those of one step of each kernel, of one without those of all its parts. `derived_bytes` are bytes of
+    main memory read and written by one device, derived from grids, maps and the compiled program's operands and results; None
+    where they cannot be told. `copy_seconds` is their time at the published bandwidth, `schedule_seconds` that of the bundles
+    at the clock; `floor_seconds` is the larger, a *static model* and no measurement; `bound_by` is "copies", "schedule" or ""
+    (not known). On a GPU `spills` and `fills` are bytes of a thread, and `shared_bytes` is of one block.
     """
 
     schema: str = "kernel-audit/compiled/1"
@@ -185,7 +186,7 @@ class FamilyMember(Record, kw_only=True):
 
 
 class CompiledReport(Record, kw_only=True):
-    """All that `kernel-audit compile` found. `not_compiled` maps a target to the sentence that says why, and what would help."""
+    """All that `kernel-audit compile` found. `not_compiled`: by target, the sentence that says why, and what would help."""
 
     schema: str = "kernel-audit/compiled-report/1"
     audit: str

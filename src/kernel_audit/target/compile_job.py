@@ -1,7 +1,7 @@
 """Job of a compile worker: programs from bytes through the real compiler of one described target.
 
-The worker has an environment of its own, set before any backend starts; it never imports a candidate. What the compiler dumps lies
-in the worker's scratch folder and goes with it.
+The worker has an environment of its own, set before any backend starts; it never imports a candidate. What the compiler
+dumps lies in the worker's scratch folder and goes with it.
 """
 
 from __future__ import annotations
@@ -22,40 +22,26 @@ from kernel_audit.program import LoadedProgram, load
 from kernel_audit.program.raised import without_folders
 from kernel_audit.records import CompiledKernel, MemoryUse
 from kernel_audit.target.compiled import Compiled, read_compiled
+from kernel_audit.target.environment import DUMP
 from kernel_audit.target.refusal import reason_of
 from kernel_audit.worker import read_arrays
 
-DUMP = "dump"
 
+def compile_programs(steps: Any, *, target: dict[str, Any], programs: list[dict[str, Any]]) -> None:
+    """One step a program, "PART KEY". Its value is a `Reading` with memory and seconds, or {"reason": ...}.
 
-def compiler_environment(platform: str, scratch: Path) -> dict[str, str]:
-    """The environment of a worker that compiles for "tpu" or "gpu"; dumps go below `scratch`."""
-    dump = scratch / DUMP
-    if platform == "gpu":
-        return {"XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text"}
-    return {
-        "TPU_SKIP_MDS_QUERY": "1",
-        "TPU_ACCELERATOR_TYPE": "v5litepod-4",
-        "TPU_WORKER_HOSTNAMES": "localhost",
-        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-        "TPU_STDERR_LOG_LEVEL": "3",
-        "TPU_MIN_LOG_LEVEL": "3",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "LIBTPU_INIT_ARGS": f"--xla_jf_dump_to={dump} --xla_jf_dump_llo_text=true",
-    }
-
-
-def compile_programs(steps: Any, *, target: dict[str, Any], programs: list[dict[str, Any]], export_folder: str) -> None:
-    """One step a program. Each of `programs` has "key" and "kernels" (as exported); `target` says name, platform, topology and
-    configuration text. A step's value is what was compiled, or {"reason": ...}."""
+    Each of `programs` has "part", "key", "folder" (of the job that exported it) and "kernels"; `target` has "platform",
+    "topology" and "config" (text).
+    """
     dump = Path(os.environ["TMPDIR"]) / DUMP
     devices = _devices(target)
     for each in programs:
-        steps.begin(each["key"])
-        data = read_arrays(Path(export_folder), each["key"])["bytes"].tobytes()
+        name = f"{each['part']} {each['key']}"
+        steps.begin(name)
+        data = read_arrays(Path(each["folder"]), each["key"])["bytes"].tobytes()
         shutil.rmtree(dump, ignore_errors=True)
         dump.mkdir(parents=True)
-        steps.finish(each["key"], _compiled(data, each, target, devices, dump))
+        steps.finish(name, _compiled(data, each, devices, dump))
 
 
 def _devices(target: dict[str, Any]) -> list[Any]:
@@ -68,9 +54,7 @@ def _devices(target: dict[str, Any]) -> list[Any]:
     return list(topology.devices)
 
 
-def _compiled(
-    data: bytes, asked: dict[str, Any], target: dict[str, Any], devices: list[Any], dump: Path
-) -> dict[str, Any]:
+def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path) -> dict[str, Any]:
     program = load(data)
     started = time.perf_counter()
     lowered = _lowered(program, devices)

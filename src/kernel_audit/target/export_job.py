@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from kernel_audit.errors import AuditError
 from kernel_audit.matrix.loading import as_keywords, load_function
 from kernel_audit.program import CandidateRaised, Program, Target, capture, claimed_backend
 from kernel_audit.program.kernel_bodies import lowered_bodies
-from kernel_audit.program.raised import without_folders
+from kernel_audit.program.raised import is_the_candidates
 from kernel_audit.records import ProgramPlan
 from kernel_audit.target.kernel_traffic import bytes_by_path
 from kernel_audit.target.refusal import reason_of
@@ -130,6 +131,10 @@ class _Exporter:
         return {"program": program.digest, "kernels": kernels, "operands": program.operands}
 
 
-def said(error: BaseException) -> str:
-    """An exception's text without folders."""
-    return without_folders(str(error))
+def raised_by_itself(error: CandidateRaised) -> bool:
+    """Whether the candidate's own code raised, and not a library that it called."""
+    frames = list(traceback.walk_tb(error.__cause__.__traceback__)) if error.__cause__ is not None else []
+    if not frames:
+        return False
+    last = frames[-1][0]
+    return is_the_candidates(last.f_code.co_filename, str(last.f_globals.get("__name__", "")))

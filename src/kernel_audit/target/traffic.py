@@ -1,8 +1,8 @@
 """Bytes of main memory that a compiled program reads and writes, by its operands and results. A lower bound, not a time.
 
 Each fusion, copy and call reads its operands in main memory once and writes its results there once; a slice reads what it
-cuts out, an update in place writes what it puts in; a loop counts its trips. Arrays in on-chip memory (a memory space other than
-0) move nothing. What is not understood makes the sum None, "cannot tell", and never zero.
+cuts out, an update in place writes what it puts in; a loop counts its trips. Arrays in on-chip memory (a memory space other
+than 0) move nothing. What is not understood makes the sum None, "cannot tell", and never zero.
 """
 
 from __future__ import annotations
