@@ -13,9 +13,9 @@ from kernel_audit.conduct.evaluation import evaluate
 from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.contract import Audit
 from kernel_audit.matrix.laboratory import PRELOAD
-from kernel_audit.records import CompiledRecord, CompiledReport
+from kernel_audit.records import CompiledRecord, CompiledReport, Finding
 from kernel_audit.target.bench import Bench, Side, sides_of
-from kernel_audit.target.described import DescribedTarget, described_target
+from kernel_audit.target.described import DescribedTarget, described_target, known_targets
 from kernel_audit.worker import Pool
 
 Progress = Callable[[str, int, int | None], None]
@@ -40,12 +40,13 @@ def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
     A target without a compiler here is in `not_compiled`. Raises AuditFileError for the audit, AuditError for a target or a
     topology that cannot be described.
     """
-    targets = [described_target(name, asked.topology) for name in dict.fromkeys(asked.targets)]
-    missing = {each.name: each.missing() for each in targets if each.missing()}
     with _bench(asked.question) as (bench, audit):
+        names = asked.targets or tuple(audit.targets or known_targets())
+        targets = [described_target(name, asked.topology) for name in dict.fromkeys(names)]
+        missing = {each.name: each.missing() for each in targets if each.missing()}
         present = [each for each in targets if each.name not in missing]
         records = _records(bench, present, progress)
-        report = CompiledReport(audit=audit.name, records=records, not_compiled=missing)
+        report = CompiledReport(audit=audit.name, records=records, not_compiled=missing, findings=_distinct(records))
         return _extended(report, bench, present, asked, progress)
 
 
@@ -74,6 +75,11 @@ def _records(bench: Bench, targets: list[DescribedTarget], progress: Progress) -
         found = list(threads.map(lambda target: bench.compile(target, sides), targets))
     flat = [record for records in found for record in records]
     return [*(each for each in flat if each.side == "candidate"), *(each for each in flat if each.side != "candidate")]
+
+
+def _distinct(records: list[CompiledRecord]) -> list[Finding]:
+    """The findings of all records, each once."""
+    return list({(each.code, each.text, each.scope): each for record in records for each in record.findings}.values())
 
 
 def _extended(

@@ -147,21 +147,20 @@ def _findings(record: CompiledRecord, made: Compilation) -> list[Finding]:
                 scope=scope,
             )
         )
-    if record.accepted is False:
-        found.append(_refusal(record, made, scope))
+    if record.accepted is False and record.declared:  # what the audit is not for may refuse it
+        found.append(_refusal(record, scope))
     if record.accepted:
         found += _about_calls(record, scope)
     return found
 
 
-def _refusal(record: CompiledRecord, made: Compilation, scope: str) -> Finding:
+def _refusal(record: CompiledRecord, scope: str) -> Finding:
     reason = record.reason
     assert reason is not None
     what = f"{record.side}, {record.dtype}, {record.configuration or 'no configuration'}: {reason.text}"
-    if record.side == CANDIDATE and made.declared:
+    if record.side == CANDIDATE:
         return Finding(code="compiler-refuses", subject="kernel", text=what, scope=scope)
-    code = "compiler-refuses-baseline" if record.side != CANDIDATE else "compiler-refuses-undeclared"
-    return Finding(code=code, subject="audit" if record.side != CANDIDATE else "environment", text=what, scope=scope)
+    return Finding(code="compiler-refuses-baseline", subject="audit", text=what, scope=scope)
 
 
 def _about_calls(record: CompiledRecord, scope: str) -> list[Finding]:
