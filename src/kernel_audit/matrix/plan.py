@@ -25,6 +25,11 @@ TPU_INTERPRETER = "tpu-interpreter"
 TPU_INTERPRETER_LIMIT = 32
 
 
+def for_gpus_alone(audit: Audit) -> bool:
+    """Whether every device that could settle the audit is a GPU."""
+    return bool(audit.targets) and all(each.startswith("gpu") for each in audit.targets or ())
+
+
 def make_plan(
     audit: Audit,
     blocks: dict[str, list[tuple[int, ...]]],
