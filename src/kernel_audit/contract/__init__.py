@@ -20,6 +20,7 @@ from kernel_audit.contract.model import (
     Worth,
 )
 from kernel_audit.contract.spec import parse_array
+from kernel_audit.contract.tuning import TargetTuning
 
 __all__ = [
     "AUDIT_MODULE",
@@ -36,6 +37,7 @@ __all__ = [
     "Precision",
     "Refusal",
     "Sequence",
+    "TargetTuning",
     "Values",
     "Worth",
     "audit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernel_audit.contract.tuning import Tuning, configurations
 from kernel_audit.records import Record
 
 
@@ -177,7 +178,7 @@ class Audit(Record, kw_only=True):
     dimensions: list[Dimension]
     dtypes: dict[str, list[str]]
     modes: dict[str, list[Any]] = {}
-    tuning: dict[str, list[Any]] = {}
+    tuning: Tuning = {}
     fixed: dict[str, Any] = {}
     precision: Precision
     agreement: Agreement
@@ -208,6 +209,14 @@ class Audit(Record, kw_only=True):
         for variable, choices in self.dtypes.items():
             bindings = [{**each, variable: choice} for each in bindings for choice in choices]
         return bindings
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Every choice of tuning, in order, whatever target it is for."""
+        return configurations(self.tuning)
+
+    def configurations_for(self, target: str) -> list[dict[str, Any]]:
+        """Those declared for a target, such as "tpu:v5e", or for some target of a kind, "tpu"; perhaps none."""
+        return configurations(self.tuning, target)
 
     def admits(self, dims: dict[str, int]) -> bool:
         """Whether the contract promises anything at these sizes."""

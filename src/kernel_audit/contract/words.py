@@ -17,6 +17,7 @@ from kernel_audit.contract.model import (
     Values,
     Worth,
 )
+from kernel_audit.contract.tuning import TargetTuning
 from kernel_audit.errors import AuditFileError
 
 FAMILIES = (
@@ -104,6 +105,14 @@ def values(
 def row_permutation(dim: str) -> Invariant:
     """Permuting `dim` in every operand that has it permutes the results, bit for bit."""
     return Invariant(kind="row-permutation", dim=dim)
+
+
+def on(*targets: str, **choices: list[Any]) -> TargetTuning:
+    """Choices of tuning for some targets only, in a list under `tuning=`: `on("tpu", rows=[512, 1024])`.
+
+    A target is a kind, "tpu" or "gpu", or one device, such as "tpu:v5e". Without choices: the keywords as they are.
+    """
+    return TargetTuning(targets=list(targets), choices=choices)
 
 
 def refuse(name: str, *, raises: type[BaseException] | str, names: list[str] | None = None, **changes: Any) -> Refusal:

@@ -16,7 +16,7 @@ from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
-from kernel_audit.matrix.plan import GENERIC
+from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
 from kernel_audit.program import (
     CandidateRaised,
     Generic,
@@ -30,7 +30,12 @@ from kernel_audit.program import (
 )
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
-DEVICE_KIND = "TPU v5 lite"
+# What a kernel is traced for: (backend, kind of device). A program of both kinds of target is traced for a TPU.
+TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
+
+
+def _traced_for(audit: Audit) -> tuple[str, str]:
+    return GPU if for_gpus_alone(audit) else TPU
 
 
 class Subject:
@@ -38,6 +43,7 @@ class Subject:
 
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
+        self.backend, self.device_kind = _traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
         before = set(sys.modules)
         state = watched_state()
@@ -56,12 +62,17 @@ class Subject:
             for each in self.audit.operands
         )
         extra = (self.audit.fixed, plan.configuration) if tuned else ()
-        return capture(self.function, operands, keywords=as_keywords(plan.mode, *extra), device_kind=DEVICE_KIND)
+        return capture(self.function, operands, keywords=as_keywords(plan.mode, *extra), device_kind=self.device_kind)
+
+
+def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
+    """The backend that a candidate is told while it is imported and traced."""
+    return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
 
 
 def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
     """Captures one program a configuration and tells the block shapes of its kernels: the plan needs them."""
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, audit["candidate"], roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             with _step(steps, plan.key, subject) as told:
@@ -75,7 +86,7 @@ def capture_programs(
     function = audit["candidate"]
     if side != "candidate":
         function = next(each["function"] for each in audit["baselines"] if each["name"] == side)
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, function, roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             arrays: dict[str, np.ndarray] = {}
@@ -110,7 +121,7 @@ def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict
     looks = _look_again(subject, plan, program, "as_cpu", "cpu")
     if looks["as_cpu"]:
         return {**looks, "retrace": True}
-    return {**looks, **_look_again(subject, plan, program, "retrace", "tpu")}
+    return {**looks, **_look_again(subject, plan, program, "retrace", subject.backend)}
 
 
 def _look_again(subject: Subject, plan: ProgramPlan, program: Program, name: str, backend: str) -> dict[str, Any]:
@@ -197,7 +208,7 @@ def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtype
 def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
     """What the candidate says to these operands, before anything is launched."""
     try:
-        with described(DEVICE_KIND):
+        with described(subject.device_kind):
             jax.make_jaxpr(lambda *given: subject.function(*given, **keywords))(*_operands(subject, changed))
     except Exception as error:
         kinds = [kind.__name__ for kind in type(error).__mro__]
@@ -207,9 +218,10 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
 
 def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
     """How the author's target mode would run each kernel, were there a target."""
-    with claimed_backend("tpu"):
+    operands = _operands(subject, {})
+    with claimed_backend(subject.backend):
         try:
-            program = capture(subject.function, _operands(subject, {}), keywords=keywords, device_kind=DEVICE_KIND)
+            program = capture(subject.function, operands, keywords=keywords, device_kind=subject.device_kind)
         except CandidateRaised:
             return []
     return [kernel.authored_interpret for kernel in program.kernels]
