@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from kernel_audit.conduct.evaluation import evaluate
 from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.contract import Audit
 from kernel_audit.matrix.laboratory import PRELOAD
-from kernel_audit.records import CompiledRecord, CompiledReport, Finding
-from kernel_audit.target.bench import Bench, Side, sides_of
+from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding
+from kernel_audit.target.bench import Bench, Side, configurations_for, sides_of
 from kernel_audit.target.described import DescribedTarget, described_target, known_targets
+from kernel_audit.target.probe import family_around, members_of, too_large
 from kernel_audit.worker import Pool
 
 Progress = Callable[[str, int, int | None], None]
@@ -86,7 +89,34 @@ def _extended(
     report: CompiledReport, bench: Bench, targets: list[DescribedTarget], asked: CompileQuestion, progress: Progress
 ) -> CompiledReport:
     """The report with what `--probe` and `--baselines` add."""
-    return report
+    family: list[FamilyMember] = []
+    notes: list[str] = []
+    if asked.probe:
+        for target in targets:
+            progress(f"probing what the compiler for {target.name} takes", 0, None)
+            family += _family(bench, target, asked.question.candidate is not None)
+    return msgspec.structs.replace(report, family=family, notes=notes)
+
+
+def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[FamilyMember]:
+    """The audit's unguarded builder asked; the candidate itself where there is none, or where another is in its place."""
+    audit = bench.audit
+    unguarded = audit.probe is not None and not replaced
+    function = audit.probe.function if audit.probe is not None and not replaced else audit.candidate
+    sweeps = audit.probe.sweeps if audit.probe is not None and not replaced else {}
+    declared = configurations_for(audit, target)
+    family: list[FamilyMember] = []
+    for members, first_dtype in (
+        (family_around(declared, sweeps), False),
+        (too_large(declared, target.fast_bytes), True),
+    ):
+        if not members:
+            continue
+        configurations = tuple(each for _, each in members)
+        side = Side("probe", function, True, configurations, fixed=not unguarded, first_dtype=first_dtype)
+        records = bench.compile(target, [side], in_step=False)
+        family += members_of(records, [changed for changed, _ in members], function.text)
+    return family
 
 
 __all__ = ["CompileQuestion", "Side", "compile_audit", "exit_code"]

@@ -21,6 +21,7 @@ from kernel_audit.contract.model import (
     Operand,
     Oracle,
     Precision,
+    Probe,
     Refusal,
     Sequence,
     Values,
@@ -55,6 +56,7 @@ def audit(
     invariants: list[Invariant] | None = None,
     refuses: list[Refusal] | None = None,
     door: Door | None = None,
+    probe: Probe | Callable[..., Any] | str | None = None,
     controls: list[ControlFunction] | None = None,
     shapes: list[dict[str, int]] | None = None,
     fixtures: list[Sequence] | None = None,
@@ -70,7 +72,8 @@ def audit(
     that must not change the result, with the choices to check, or a list of `on("tpu", ...)` where these depend on the
     target; modes: parameters that must; fixed: other keywords.
     agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
-    without it the first baseline is lifted to float64. part: which named part of the workload the candidate is, in words.
+    without it the first baseline is lifted to float64. probe: a builder of the
+    kernel without its guard (words.probe). part: which named part of the workload the candidate is, in words.
 
     Raises AuditFileError naming the key at fault.
     """
@@ -98,6 +101,9 @@ def audit(
             invariants=list(invariants or []),
             refusals=list(refuses or []),
             door=door,
+            probe=probe
+            if probe is None or isinstance(probe, Probe)
+            else Probe(function=reference_to(probe, where="probe")),
             controls=list(controls or []),
             shapes=list(shapes or []),
             sequences=list(fixtures or []),

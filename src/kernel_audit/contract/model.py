@@ -123,6 +123,14 @@ class Door(Record, kw_only=True):
     raises: str
 
 
+class Probe(Record, kw_only=True):
+    """A builder of the candidate's kernel without its guard, to ask compilers what they take; `sweeps` are parameters that only
+    the builder has, with the choices to try."""
+
+    function: FunctionRef
+    sweeps: dict[str, list[Any]] = {}
+
+
 class Baseline(Record, kw_only=True):
     """An ordinary or library formulation under the same contract, with a line why it is strong."""
 
@@ -186,6 +194,7 @@ class Audit(Record, kw_only=True):
     invariants: list[Invariant] = []
     refusals: list[Refusal] = []
     door: Door | None = None
+    probe: Probe | None = None
     controls: list[ControlFunction] = []
     shapes: list[dict[str, int]] = []
     sequences: list[Sequence] = []

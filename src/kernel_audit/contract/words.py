@@ -12,6 +12,7 @@ from kernel_audit.contract.model import (
     ControlFunction,
     Door,
     Invariant,
+    Probe,
     Refusal,
     Sequence,
     Values,
@@ -130,6 +131,12 @@ def refuse(name: str, *, raises: type[BaseException] | str, names: list[str] | N
 def door(*, raises: type[BaseException] | str, **keywords: Any) -> Door:
     """The keywords by which the candidate itself is told to run on a target."""
     return Door(keywords=keywords, raises=raises if isinstance(raises, str) else raises.__name__)
+
+
+def probe(function: Callable[..., Any] | str, **sweeps: list[Any]) -> Probe:
+    """An unguarded builder of the candidate's kernel, for `compile --probe`. It takes the operands, and the tuning as keywords;
+    `sweeps` are choices of parameters that only it has."""
+    return Probe(function=reference_to(function, where="probe"), sweeps=dict(sweeps))
 
 
 def baseline(function: Callable[..., Any] | str, *, strong: str, name: str | None = None) -> Baseline:

@@ -25,12 +25,15 @@ ENGINE = "target"
 
 @dataclass(frozen=True)
 class Side:
-    """A function to compile: the candidate, with its configurations, or a baseline, without."""
+    """A function to compile: the candidate, with its configurations and (`fixed`) the audit's fixed keywords, or a baseline,
+    without. `first_dtype`: not in the others."""
 
     name: str
     function: FunctionRef
     tuned: bool
     configurations: tuple[dict[str, Any], ...] | None = None  # None: those that the audit declares for the target
+    fixed: bool = True
+    first_dtype: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,7 @@ def sides_of(audit: Audit) -> list[Side]:
 
 def configurations_for(audit: Audit, target: DescribedTarget) -> list[dict[str, Any]]:
     """The configurations that the audit declares for a target."""
-    if hasattr(audit, "configurations_for"):
-        return list(audit.configurations_for(target.name))  # type: ignore[attr-defined]
-    return [dict(zip(audit.tuning, each, strict=True)) for each in itertools.product(*audit.tuning.values())]
+    return audit.configurations_for(target.name)
 
 
 def plans_of(audit: Audit, side: Side, target: DescribedTarget) -> list[ProgramPlan]:
@@ -74,7 +75,7 @@ def plans_of(audit: Audit, side: Side, target: DescribedTarget) -> list[ProgramP
             engine=ENGINE,
         )
         for number, (configuration, mode, binding) in enumerate(
-            itertools.product(configurations, modes, audit.dtype_bindings())
+            itertools.product(configurations, modes, audit.dtype_bindings()[: 1 if side.first_dtype else None])
         )
     ]
 
@@ -90,9 +91,9 @@ class Bench:
         self.audit = audit
         self._numbers = itertools.count()
 
-    def compile(self, target: DescribedTarget, sides: list[Side]) -> list[CompiledRecord]:
+    def compile(self, target: DescribedTarget, sides: list[Side], *, in_step: bool = True) -> list[CompiledRecord]:
         """Records of all sides, in their order, each as a program on one device and, where the audit names its step, in it."""
-        exports = self._exports(target, sides)
+        exports = self._exports(target, sides, in_step=in_step)
         compiled = self._compile_all(target, exports)
         return [
             self._record(target, export, plan, compiled.get((export.part, plan.key)))
@@ -100,9 +101,9 @@ class Bench:
             for plan in export.plans
         ]
 
-    def _exports(self, target: DescribedTarget, sides: list[Side]) -> list[Export]:
+    def _exports(self, target: DescribedTarget, sides: list[Side], *, in_step: bool) -> list[Export]:
         wanted = [(side, "program", None) for side in sides]
-        if (step := self._step()) is not None:
+        if in_step and (step := self._step()) is not None:
             wanted += [(side, "step", step) for side in sides]
         with ThreadPoolExecutor(max_workers=4) as threads:
             return list(threads.map(lambda each: self._export(target, *each), wanted))
@@ -114,7 +115,7 @@ class Bench:
         plans = plans_of(self.audit, side, target)
         folder = self.work / f"export-{next(self._numbers)}"
         arguments = {
-            "audit": msgspec.to_builtins(self.audit),
+            "audit": msgspec.to_builtins(self.audit if side.fixed else msgspec.structs.replace(self.audit, fixed={})),
             "roots": [str(each) for each in self.roots],
             "function": msgspec.to_builtins(side.function),
             "programs": msgspec.to_builtins(plans),

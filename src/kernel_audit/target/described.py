@@ -29,7 +29,7 @@ class DescribedTarget:
     """A target by name ("tpu:v5e") with what its data file says, and the topology that it is compiled for.
 
     `kind` is the device kind that JAX and Pallas see. `topology` is its extent in devices ("2x2", "4x4"; a GPU's
-    "hosts x 1 x devices"), `devices` how many that is.
+    "hosts x 1 x devices"), `devices` how many that is. `fast_bytes` is its on-chip memory that kernels lay blocks out in.
     """
 
     name: str
@@ -39,6 +39,7 @@ class DescribedTarget:
     devices: int
     hbm_bytes_per_s: float
     clock_hz: float | None
+    fast_bytes: int
     source: str
 
     @property
@@ -118,6 +119,7 @@ def described_target(name: str, topology: str | None = None) -> DescribedTarget:
         devices=devices,
         hbm_bytes_per_s=float(table["hbm_bytes_per_s"]),
         clock_hz=float(table["clock_hz"]) if table.get("clock_hz") else None,
+        fast_bytes=int(table.get("vmem_bytes") or table.get("shared_bytes") or 0),
         source=str(table.get("sources", {}).get("hbm_bytes_per_s", "")),
     )
 
