@@ -17,10 +17,11 @@ from kernel_audit.contract import Audit
 from kernel_audit.matrix.laboratory import PRELOAD
 from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding
 from kernel_audit.target.bench import Bench, Side, configurations_for, sides_of
-from kernel_audit.target.described import DescribedTarget, described_target, known_targets
+from kernel_audit.target.described import DescribedTarget, described_target
 from kernel_audit.target.probe import family_around, members_of, too_large
 from kernel_audit.worker import Pool
 
+DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 Progress = Callable[[str, int, int | None], None]
 COMPILE_PRELOAD = (*PRELOAD, "kernel_audit.target.export_job", "kernel_audit.target.compile_job")
 
@@ -44,7 +45,7 @@ def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
     topology that cannot be described.
     """
     with _bench(asked.question) as (bench, audit):
-        names = asked.targets or tuple(audit.targets or known_targets())
+        names = asked.targets or tuple(audit.targets or DEFAULT_TARGETS)
         targets = [described_target(name, asked.topology) for name in dict.fromkeys(names)]
         missing = {each.name: each.missing() for each in targets if each.missing()}
         present = [each for each in targets if each.name not in missing]
@@ -108,7 +109,7 @@ def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[Famil
     family: list[FamilyMember] = []
     for members, first_dtype in (
         (family_around(declared, sweeps), False),
-        (too_large(declared, target.fast_bytes), True),
+        (too_large(declared, target.device.fast_bytes), True),
     ):
         if not members:
             continue

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from kernel_audit.contract.functions import reference_to
 from kernel_audit.contract.model import (
     Agreement,
     Baseline,
     ControlFunction,
     Door,
+    FunctionRef,
     Invariant,
     Probe,
     Refusal,
@@ -143,6 +146,12 @@ def baseline(function: Callable[..., Any] | str, *, strong: str, name: str | Non
     """A formulation under the same contract; `strong` says in a line why it is a fair opponent."""
     ref = reference_to(function, where="baselines")
     return Baseline(name=name or ref.name, function=ref, strong=strong)
+
+
+def built_by(factory: Callable[..., Any] | str) -> FunctionRef:
+    """A candidate that must be made first: `factory(**configuration, **mode, **fixed)` gives the function that takes the
+    operands. The sizes of dimensions that are among its parameters are given to it, too."""
+    return replace(reference_to(factory, where="candidate=built_by(...)"), factory=True)
 
 
 def control(name: str, function: Callable[..., Any] | str) -> ControlFunction:

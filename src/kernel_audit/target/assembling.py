@@ -99,8 +99,8 @@ def _with_model(record: CompiledRecord, target: DescribedTarget, executed: int |
     """bundles, spills and fills, and the floor: the larger of bytes over bandwidth and bundles over clock."""
     kernels = [each for each in record.schedule if each.kernel]
     parts = kernels or [each for each in record.schedule if each.name != AROUND]
-    copies = record.derived_bytes / target.hbm_bytes_per_s if record.derived_bytes is not None else None
-    scheduled = executed / target.clock_hz if executed is not None and target.clock_hz else None
+    copies = record.derived_bytes / target.device.hbm_bytes_per_s if record.derived_bytes is not None else None
+    scheduled = executed / target.device.clock_hz if executed is not None and target.device.clock_hz else None
     floor = max(copies, scheduled or 0.0) if copies is not None else None
     bound = "" if floor is None else "schedule" if scheduled is not None and scheduled > copies else "copies"
     return msgspec.structs.replace(

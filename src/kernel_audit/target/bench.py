@@ -120,9 +120,9 @@ class Bench:
             "function": msgspec.to_builtins(side.function),
             "programs": msgspec.to_builtins(plans),
             "target": {
-                "kind": target.kind,
+                "kind": target.device.device_kind,
                 "platform": target.export_platform,
-                "backend": target.backend,
+                "backend": target.platform,
                 "devices": target.devices,
             },
             "tuned": side.tuned,
@@ -168,12 +168,11 @@ class Bench:
 
     def _compile(self, target: DescribedTarget, programs: list[dict[str, Any]]) -> JobResult:
         folder = self.work / f"compile-{next(self._numbers)}"
-        topology = f"{target.family}:{target.topology}" if target.platform == "tpu" else target.topology
         arguments = {
             "target": {
                 "name": target.name,
                 "platform": target.platform,
-                "topology": topology,
+                "topology": target.topology_name,
                 "config": target.target_config(),
             },
             "programs": programs,

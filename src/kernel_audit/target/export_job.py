@@ -5,6 +5,7 @@ It imports the candidate (or a baseline); the compiler's worker never does.
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 import traceback
@@ -48,7 +49,10 @@ def export_programs(
     exporter = _Exporter(msgspec.convert(audit, Audit), [Path(each) for each in roots], target, tuned)
     with claimed_backend(target["backend"]) as asked:
         steps.begin(IMPORT)
-        loaded = load_function(msgspec.convert(function, FunctionRef), exporter.roots)
+        reference = msgspec.convert(function, FunctionRef)
+        loaded = load_function(reference, exporter.roots)
+        if reference.factory:
+            loaded = exporter.built_by(loaded)
         made = exporter.in_step(loaded, step)
         steps.finish(IMPORT, {"reads_backend": sorted(set(asked))})
         for plan in msgspec.convert(programs, list[ProgramPlan]):
@@ -63,6 +67,16 @@ class _Exporter:
         self.roots = roots
         self.target = target
         self.tuned = tuned
+
+    def built_by(self, factory: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that a factory makes from the keywords and the declared sizes that it takes."""
+        parameters = inspect.signature(factory).parameters
+        sizes = {name: size for name, size in self.audit.declared_dims.items() if name in parameters}
+
+        def built(*operands: Any, **keywords: Any) -> Any:
+            return factory(**{**sizes, **keywords})(*operands)
+
+        return built
 
     def in_step(self, function: Callable[..., Any], step: dict[str, Any] | None) -> Callable[..., Any]:
         """The function itself, or the factory of the complete step with it in place."""

@@ -14,27 +14,33 @@ from typing import Any
 from kernel_audit.records import CompiledRecord, FamilyMember
 
 _UNEVEN = (25, 32)
+_LEAST_SIZE = 8  # smaller numbers count slots or stages
+_LANES = 128
 Member = tuple[str, dict[str, Any]]  # what was changed, and the configuration
 
 
-def family_around(declared: list[dict[str, Any]], sweeps: Mapping[str, list[Any]], memory_bytes: int) -> list[Member]:
+def family_around(declared: list[dict[str, Any]], sweeps: Mapping[str, list[Any]]) -> list[Member]:
     """The configurations to ask, each once, with what was changed of the first declared one."""
     found: dict[str, Member] = {}
-    for changed, configuration in _members(declared, sweeps, memory_bytes):
+    for changed, configuration in _members(declared, sweeps):
         found.setdefault(repr(sorted(configuration.items(), key=lambda each: each[0])), (changed, configuration))
     return list(found.values())
 
 
 def too_large(declared: list[dict[str, Any]], memory_bytes: int) -> list[Member]:
     """The first declared configuration with its block doubled along its first dimension until four buffers of 32-bit elements
-    (two slots in, two out) fill the memory; none where no parameter is a block, or the memory is not known."""
+    (two slots in, two out) fill the memory. A number from 8 on is taken for rows of at least 128 elements. None where no
+    parameter is such a size, or the memory is not known."""
     for key, value in (declared[0] if declared and memory_bytes else {}).items():
-        if isinstance(value, list) and value and all(isinstance(each, int) for each in value):
-            size, rest = value[0], math.prod(value[1:])
-            while 4 * 4 * size * rest < memory_bytes:
-                size *= 2
-            block = [size, *value[1:]]
-            return [(f"{key}={_text(block)}", {**declared[0], key: block})]
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value >= _LEAST_SIZE
+        sizes = [value] if is_number else value
+        if not isinstance(sizes, list) or not sizes or not all(isinstance(each, int) for each in sizes):
+            continue
+        size, rest = sizes[0], _LANES if is_number else math.prod(sizes[1:])
+        while 4 * 4 * size * rest < memory_bytes:
+            size *= 2
+        block = size if is_number else [size, *sizes[1:]]
+        return [(f"{key}={_text(block)}", {**declared[0], key: block})]
     return []
 
 
@@ -53,7 +59,7 @@ def _around(value: Any) -> Iterator[Any]:
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
-        yield from _sizes(value) if value >= 8 else (each for each in (value - 1, value + 1) if each > 0)
+        yield from _sizes(value) if value >= _LEAST_SIZE else (each for each in (value - 1, value + 1) if each > 0)
     elif isinstance(value, list) and value and all(isinstance(each, int) for each in value):
         for index, size in enumerate(value):
             for other in _sizes(size):
