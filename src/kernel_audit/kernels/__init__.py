@@ -12,4 +12,7 @@ __all__ = [
     "fused_bias_relu",
     "pipelined_axpy",
     "preconditions",
+    "triton_axpy",
+    "triton_bias_relu",
+    "triton_block",
 ]

@@ -13,6 +13,8 @@ from kernel_audit.contract.words import (
     control,
     door,
     exact,
+    on,
+    probe,
     refuse,
     row_permutation,
     sequence,
@@ -74,6 +76,16 @@ def _refused_part_tiles(**operands: str) -> list[Refusal]:
     ]
 
 
+def _refused_of_triton(**operands: str) -> list[Refusal]:
+    """What a kernel refuses of its blocks whose sizes are powers of two."""
+    return [
+        _refused_block("of-no-power-of-two", [16, 96], "96", **operands),
+        _refused_block("too-large", [2048, 1024], "2048", **operands),
+    ]
+
+
+_TRITON_BLOCKS = on("gpu", block=[(16, 64), (8, 128)])
+
 _FAMILIES = (
     *("normal", "integers", "signed-zeros", "ties", "cancellation"),
     *("large", "overflow", "subnormals", "non-finite", "fresh"),
@@ -81,7 +93,7 @@ _FAMILIES = (
 
 
 def _audit_of_axpy(name: str, candidate: str, **own: Any) -> None:
-    """The contract of 2x + y, which both kernels keep; `own` is what each states for itself."""
+    """The contract of 2x + y, which all three kernels keep; `own` is what each states for itself."""
     audit(
         name=name,
         candidate=candidate,
@@ -129,8 +141,27 @@ _audit_of_axpy(
         refuse("unknown-mode", x=_MATRIX, y=_MATRIX, mode="fast", raises=ValueError, names=["fast"]),
     ],
     door=door(mode="tpu", raises=RuntimeError),
+    probe=probe("kernel_audit.kernels.pipelined_axpy:axpy_pipeline", output_buffers=[2, 3]),
     fixtures=[sequence("lesson", seed=42, shapes=LESSON_SHAPES)],
     targets=["tpu:v5e"],
+    worth=step_time(None, 0.02),
+    prediction="correct everywhere; at best equal to the fused baseline, which moves the same bytes",
+)
+
+_audit_of_axpy(
+    "axpy-gpu",
+    "kernel_audit.kernels.triton_axpy:triton_axpy",
+    args=["x: T[m=257, n=513]", "y: like(x)"],
+    tuning=[_TRITON_BLOCKS],
+    refuses=[
+        *_refused_operands(),
+        *_refused_blocks(x=_MATRIX, y=_MATRIX),
+        *_refused_of_triton(x=_MATRIX, y=_MATRIX),
+        refuse("unknown-mode", x=_MATRIX, y=_MATRIX, mode="fast", raises=ValueError, names=["fast"]),
+        refuse("mode-of-the-pipeline", x=_MATRIX, y=_MATRIX, mode="tpu", raises=ValueError, names=["tpu"]),
+    ],
+    door=door(mode="gpu", raises=RuntimeError),
+    targets=["gpu:h200"],
     worth=step_time(None, 0.02),
     prediction="correct everywhere; at best equal to the fused baseline, which moves the same bytes",
 )
@@ -161,42 +192,61 @@ def _refused_biases() -> list[Refusal]:
     ]
 
 
-audit(
-    name="bias-relu",
-    candidate="kernel_audit.kernels.fused_bias_relu:fused_bias_relu",
-    baselines=[
-        baseline(f"{_BIAS_RELU}:maximum_jnp", strong="one fused loop: x is read once, the result written once"),
-        baseline(f"{_BIAS_RELU}:library_relu", strong="jax.nn.relu, which fuses with the addition all the same"),
-    ],
-    args=["x: T[m=257, n=513]", "bias: T[n]"],
-    results=["out: T[m, n]"],
-    dtypes={"T": ["f32", "bf16"]},
-    vary={"m": any, "n": any},
+def _audit_of_bias_relu(name: str, candidate: str, refuses: list[Refusal], **own: Any) -> None:
+    """The contract of max(x + bias, 0), which both kernels keep; `own` and `refuses` are what each states for itself."""
+    audit(
+        name=name,
+        candidate=candidate,
+        baselines=[
+            baseline(f"{_BIAS_RELU}:maximum_jnp", strong="one fused loop: x is read once, the result written once"),
+            baseline(f"{_BIAS_RELU}:library_relu", strong="jax.nn.relu, which fuses with the addition all the same"),
+        ],
+        args=["x: T[m=257, n=513]", "bias: T[n]"],
+        results=["out: T[m, n]"],
+        dtypes={"T": ["f32", "bf16"]},
+        vary={"m": any, "n": any},
+        agreement=exact(),
+        oracle=f"{_BIAS_RELU}:bias_relu_oracle",
+        # max(-0, 0) may be either zero.
+        values=values(*_FAMILIES, subnormals="either", nonfinite="propagate", signed_zeros=False),
+        invariants=[row_permutation("m")],
+        refuses=[
+            *_refused_biases(),
+            *_by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
+            *refuses,
+            refuse("unknown-mode", x=_MATRIX, bias="f32[128]", mode="fast", raises=ValueError),
+            refuse("mode-of-the-pipeline", x=_MATRIX, bias="f32[128]", mode="simulate", raises=ValueError),
+        ],
+        controls=[
+            control("rounded-early", f"{_BIAS_RELU}:bias_relu_rounded_early"),
+            control("bias-along-rows", f"{_BIAS_RELU}:bias_along_rows"),
+            control("relu-before-bias", f"{_BIAS_RELU}:relu_before_bias"),
+            control("nan-to-zero", f"{_BIAS_RELU}:nan_to_zero"),
+        ],
+        shapes=SHAPES,
+        worth=step_time(None, 0.02),
+        part="the activation of a dense layer: one bias a feature, then ReLU",
+        prediction="correct everywhere; at best equal to the fused baseline, and lost where the compiler fuses more",
+        **own,
+    )
+
+
+_audit_of_bias_relu(
+    "bias-relu",
+    "kernel_audit.kernels.fused_bias_relu:fused_bias_relu",
+    _by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
     tuning={"block": [(8, 128), (16, 256)]},
-    agreement=exact(),
-    oracle=f"{_BIAS_RELU}:bias_relu_oracle",
-    # max(-0, 0) may be either zero.
-    values=values(*_FAMILIES, subnormals="either", nonfinite="propagate", signed_zeros=False),
-    invariants=[row_permutation("m")],
-    refuses=[
-        *_refused_biases(),
-        *_by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
-        *_by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
-        refuse("unknown-mode", x=_MATRIX, bias="f32[128]", mode="fast", raises=ValueError),
-        refuse("mode-of-the-pipeline", x=_MATRIX, bias="f32[128]", mode="simulate", raises=ValueError),
-    ],
     door=door(mode="tpu", raises=RuntimeError),
-    controls=[
-        control("rounded-early", f"{_BIAS_RELU}:bias_relu_rounded_early"),
-        control("bias-along-rows", f"{_BIAS_RELU}:bias_along_rows"),
-        control("relu-before-bias", f"{_BIAS_RELU}:relu_before_bias"),
-        control("nan-to-zero", f"{_BIAS_RELU}:nan_to_zero"),
-    ],
-    shapes=SHAPES,
     targets=["tpu:v5e"],
-    worth=step_time(None, 0.02),
-    part="the activation of a dense layer: one bias a feature, then ReLU",
-    prediction="correct everywhere; at best equal to the fused baseline, and lost where the compiler fuses more",
+)
+
+_audit_of_bias_relu(
+    "bias-relu-gpu",
+    "kernel_audit.kernels.triton_bias_relu:triton_bias_relu",
+    _by_type_alone(_refused_of_triton(x=_MATRIX, bias="f32[128]")),
+    tuning=[_TRITON_BLOCKS],
+    door=door(mode="gpu", raises=RuntimeError),
+    targets=["gpu:h200"],
 )
 
 # By name, for those who want the records rather than the file.

@@ -18,7 +18,7 @@ from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
-from kernel_audit.matrix.plan import GENERIC
+from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
 from kernel_audit.program import (
     CandidateRaised,
     Generic,
@@ -32,7 +32,12 @@ from kernel_audit.program import (
 )
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
-DEVICE_KIND = "TPU v5 lite"
+# What a kernel is traced for: (backend, kind of device). A program of both kinds of target is traced for a TPU.
+TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
+
+
+def _traced_for(audit: Audit) -> tuple[str, str]:
+    return GPU if for_gpus_alone(audit) else TPU
 
 
 class Subject:
@@ -40,6 +45,7 @@ class Subject:
 
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
+        self.backend, self.device_kind = _traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
         before = set(sys.modules)
         state = watched_state()
@@ -61,9 +67,10 @@ class Subject:
         return self.function(**keywords, **sizes), {}
 
     def captured(
-        self, operands: tuple[Any, ...], keywords: dict[str, Any], dims: dict[str, int], device_kind: str = DEVICE_KIND
+        self, operands: tuple[Any, ...], keywords: dict[str, Any], dims: dict[str, int], device_kind: str | None = None
     ) -> Program:
         """The candidate's program for these operands. Raises CandidateRaised for a factory that raises, too."""
+        device_kind = device_kind or self.device_kind
         with described(device_kind):
             try:
                 function, left = self.made(keywords, dims)
@@ -77,12 +84,12 @@ class Subject:
             for each in self.audit.operands
         )
 
-    def capture(self, plan: ProgramPlan, *, tuned: bool, device_kind: str = DEVICE_KIND) -> Program:
+    def capture(self, plan: ProgramPlan, *, tuned: bool, device_kind: str | None = None) -> Program:
         """The program of a plan; a baseline has no tuning."""
         extra = (self.audit.fixed, plan.configuration) if tuned else ()
         return self.captured(self.operands(plan), as_keywords(plan.mode, *extra), plan.dims, device_kind)
 
-    def pullback(self, plan: ProgramPlan, device_kind: str = DEVICE_KIND) -> Program:
+    def pullback(self, plan: ProgramPlan, device_kind: str | None = None) -> Program:
         """The program that gives the gradients of the operands of a floating dtype, for ones as cotangents.
 
         Raises CandidateRaised where the candidate cannot be differentiated at these operands.
@@ -104,12 +111,17 @@ class Subject:
             results, pull = jax.vjp(of_floats, *[given[index] for index in differentiable])
             return pull([jnp.ones(each.shape, each.dtype) for each in results])
 
-        return capture(gradients, operands, device_kind=device_kind)
+        return capture(gradients, operands, device_kind=device_kind or self.device_kind)
+
+
+def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[list[str]]:
+    """The backend that a candidate is told while it is imported and traced."""
+    return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
 
 
 def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
     """Captures one program a configuration and tells the block shapes of its kernels: the plan needs them."""
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, audit["candidate"], roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             with guarded_step(steps, plan.key, subject) as told:
@@ -123,7 +135,7 @@ def capture_programs(
     function = audit["candidate"]
     if side != "candidate":
         function = next(each["function"] for each in audit["baselines"] if each["name"] == side)
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, function, roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             arrays: dict[str, np.ndarray] = {}
@@ -158,7 +170,7 @@ def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict
     looks = _look_again(subject, plan, program, "as_cpu", "cpu")
     if looks["as_cpu"]:
         return {**looks, "retrace": True}
-    return {**looks, **_look_again(subject, plan, program, "retrace", "tpu")}
+    return {**looks, **_look_again(subject, plan, program, "retrace", subject.backend)}
 
 
 def _look_again(subject: Subject, plan: ProgramPlan, program: Program, name: str, backend: str) -> dict[str, Any]:
@@ -245,7 +257,7 @@ def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtype
 def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
     """What the candidate says to these operands, before anything is launched."""
     try:
-        with described(DEVICE_KIND):
+        with described(subject.device_kind):
             function, left = subject.made(keywords, subject.audit.declared_dims)
             jax.make_jaxpr(lambda *given: function(*given, **left))(*_operands(subject, changed))
     except Exception as error:
@@ -256,9 +268,10 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
 
 def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
     """How the author's target mode would run each kernel, were there a target."""
-    with claimed_backend("tpu"):
+    operands = _operands(subject, {})
+    with claimed_backend(subject.backend):
         try:
-            program = subject.captured(_operands(subject, {}), keywords, subject.audit.declared_dims)
+            program = subject.captured(operands, keywords, subject.audit.declared_dims)
         except CandidateRaised:
             return []
     return [kernel.authored_interpret for kernel in program.kernels]
