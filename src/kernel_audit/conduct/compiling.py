@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from kernel_audit.conduct.evaluation import evaluate
 from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.contract import Audit
+from kernel_audit.errors import AuditError
 from kernel_audit.matrix.laboratory import PRELOAD
 from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding
 from kernel_audit.target.bench import Bench, Side, configurations_for, sides_of
@@ -57,6 +58,35 @@ def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
 def exit_code(report: CompiledReport) -> int:
     """1 where a configuration declared for a target is refused by its compiler (*revise*), else 0."""
     return int(any(each.code == "compiler-refuses" for record in report.records for each in record.findings))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The compiled level of a whole audit: records, and for each target without any the sentence that says why."""
+
+    records: list[CompiledRecord] = field(default_factory=list)
+    not_compiled: dict[str, str] = field(default_factory=dict)
+
+
+def compile_declared(bench: Bench, targets: list[str], progress: Progress) -> Compiled:
+    """Everything that the audit declares for its targets. What cannot be compiled here is said, and costs nothing else."""
+    present, missing = [], {}
+    for name in targets:
+        try:
+            target = described_target(name)
+        except AuditError as error:
+            missing[name] = f"not compiled: {error.what}"
+            continue
+        if text := target.missing():
+            missing[name] = text
+        else:
+            present.append(target)
+    try:
+        records = _records(bench, present, progress) if present else []
+    except AuditError as error:  # a compiler that does not start
+        told = f"not compiled: {error.what}" + (f", {error.got}" if error.got else "")
+        return Compiled([], missing | {each.name: told for each in present})
+    return Compiled(records, missing)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import numpy as np
 
 from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
+from kernel_audit.inspect import inspect_program
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
 from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
@@ -151,6 +152,7 @@ def _capture_one(
     exports: dict[str, str] = {}
     if tuned:
         told.update(_second_looks(subject, plan, program))
+        told.update(_read(subject, plan, program))
     if plan.engine == GENERIC:
         try:
             refuse_by_name(program, Generic())
@@ -163,6 +165,17 @@ def _capture_one(
     told["record"] = msgspec.to_builtins(
         program.record(key=plan.key, side=side, configuration=plan.configuration, mode=plan.mode, exports=exports)
     )
+
+
+def _read(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
+    """The program's kernels, read; what cannot be read costs its record and nothing else."""
+    try:
+        found = inspect_program(
+            program, key=plan.key, targets=subject.audit.targets, arithmetic=subject.audit.precision.arithmetic
+        )
+    except Exception as error:
+        return {"not_inspected": f"{type(error).__name__}: {error}"[:300]}
+    return {"inspected": msgspec.to_builtins(found)}
 
 
 def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from kernel_audit.records.compiled import (
     MemoryUse,
     Respelling,
     ScheduledPart,
+    compiled_name,
 )
 from kernel_audit.records.devices import DeviceDescription, device_of, known_devices
 from kernel_audit.records.inspection import (
@@ -92,6 +93,7 @@ __all__ = [
     "Respelling",
     "ScheduledPart",
     "Traffic",
+    "compiled_name",
     "decode",
     "device_of",
     "digest_bytes",

@@ -160,6 +160,17 @@ class CompiledRecord(Record, kw_only=True):
     note: str = ""
 
 
+def compiled_name(record: CompiledRecord) -> str:
+    """How findings refer to a compiled record: "tpu:v5e/candidate/float32/block=8x128,buffers=2"."""
+    choices = ",".join(f"{key}={_text(value)}" for key, value in {**record.mode, **record.configuration}.items())
+    part = "" if record.part == "program" else f"/{record.part}"
+    return f"{record.target}{part}/{record.side}/{record.dtype}/{choices or 'default'}"
+
+
+def _text(value: Any) -> str:
+    return "x".join(_text(each) for each in value) if isinstance(value, list) else str(value)
+
+
 class Respelling(Record, kw_only=True):
     """A baseline spelled in another way by the tool. `correct`: its result is the baseline's, within `agreement`."""
 
