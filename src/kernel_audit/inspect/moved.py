@@ -60,7 +60,8 @@ def _moved(
         return Moved(mapping, Visits("whole-array"), mapping.shape, (0, 0, 0), "grid")
     if mapping.piped:
         if kernel.platform == "gpu" and mapping.block == mapping.shape:
-            return Moved(mapping, Visits("whole-array"), mapping.block, (None, None, None), "whole-array")
+            once = mapping.block_bytes  # loads decide what is read of it, and how often
+            return Moved(mapping, Visits("whole-array"), mapping.block, (None, None, once), "whole-array")
         values = prefetched if prefetched is not None and all(each is not None for each in prefetched) else None
         found = visits(mapping, grid, kernel.semantics, values)
         by = "grid" if found.copies is not None else found.proof

@@ -119,7 +119,7 @@ def _sampled(mapping: Mapping, grid: list[int], prefetched: Sequence[Any]) -> Vi
 
 
 def _outside(mapping: Mapping, indices: Sequence[np.ndarray]) -> np.ndarray:
-    outside = np.zeros(1, bool)
+    outside = np.zeros((), bool)
     for index, count in zip(indices, mapping.counts, strict=True):
         outside = outside | ((index < 0) | (index >= count))
     return outside
@@ -137,7 +137,7 @@ def enumerated(
     for index, count in zip(indices_of_blocks, counts, strict=True):
         linear = linear * count + index
     linear = np.broadcast_to(linear, grid_shape).ravel()
-    outside = np.broadcast_to(_outside(mapping, indices), grid_shape).ravel() if indices else np.zeros(1, bool)
+    outside = np.broadcast_to(_outside(mapping, indices), grid_shape).ravel()
     outside_count = int(np.count_nonzero(outside))
     if outside_count:
         linear = np.where(outside, -1, linear)

@@ -129,6 +129,7 @@ class _Inspection:
         model = buffer_model(kernel)
         products = dots(kernel.body)
         padded, share = self._padding()
+        moved = traffic.moved if traffic.moved is not None else traffic.floor
         return KernelInspection(
             program=self.key,
             path=kernel.path,
@@ -155,7 +156,7 @@ class _Inspection:
             bytes=traffic,
             operations=done,
             intensity=done / traffic.moved if done is not None and traffic.moved else None,
-            fits=[fit(each, model, traffic.moved, done, products) for each in self.devices],
+            fits=[fit(each, model, moved, done, products) for each in self.devices],
             copies_around=copies_around(self.place, kernel.dynamic_bounds + len(kernel.prefetched))
             if self.place
             else [],
@@ -167,7 +168,9 @@ class _Inspection:
         )
 
     def _results(self) -> list[Moved]:
-        return [each for each in self.moves if each.mapping.role == "output"]
+        """The results that the program reads; all of them where it reads none."""
+        results = [each for each in self.moves if each.mapping.role == "output"]
+        return [each for each in results if each.mapping.position not in self._dropped()] or results
 
     def _dropped(self) -> frozenset[int]:
         return dropped_results(self.place) if self.place else frozenset()

@@ -152,7 +152,8 @@ class Fit(Record, kw_only=True):
 
 
 class KernelInspection(Record, kw_only=True):
-    """One kernel of one program, read from the traced program; nothing was run.
+    """One kernel of one program, read from the traced program; nothing was run. `ownership` and padding are those of the
+    results that the program reads: some kernels keep scratch in results.
 
     `grid` is the grid that moves blocks: that of an `emit_pipeline` where the kernel is launched once and holds one,
     else that of the launch (`launch_grid`; -1 for a size that is known only at run time). `programs` is its product.
