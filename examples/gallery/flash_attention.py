@@ -6,16 +6,15 @@ from jax.experimental.pallas.ops.tpu.flash_attention import BlockSizes, flash_at
 
 from kernel_audit import audit, built_by
 
+BLOCKS = (
+    *("block_q", "block_k_major", "block_k", "block_q_major_dkv", "block_k_major_dkv", "block_k_dkv", "block_q_dkv"),
+    *("block_k_major_dq", "block_k_dq", "block_q_dq"),
+)
+
 
 def make(*, causal, block):
     """`flash_attention` with every block of the sequence at one size."""
-    sizes = dict.fromkeys(
-        (
-            *("block_q", "block_k_major", "block_k", "block_q_major_dkv", "block_k_major_dkv", "block_k_dkv"),
-            *("block_q_dkv", "block_k_major_dq", "block_k_dq", "block_q_dq"),
-        ),
-        block,
-    )
+    sizes = dict.fromkeys(BLOCKS, block)
     return functools.partial(flash_attention, causal=causal, block_sizes=BlockSizes(block_b=1, **sizes))
 
 
