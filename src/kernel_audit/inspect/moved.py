@@ -64,7 +64,7 @@ def _moved(
             return Moved(mapping, Visits("whole-array"), mapping.block, (None, None, once), "whole-array")
         values = prefetched if prefetched is not None and all(each is not None for each in prefetched) else None
         found = visits(mapping, grid, kernel.semantics, values)
-        by = "grid" if found.copies is not None else found.proof
+        by = "grid" if found.copies is not None else "out-of-range" if found.out_of_range else found.proof
         return Moved(mapping, found, mapping.block, moved_bytes(mapping, found), by)
     if copies is None:
         return Moved(mapping, Visits("data-dependent"), mapping.shape, (None, None, None), why)

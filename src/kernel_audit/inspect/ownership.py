@@ -27,7 +27,7 @@ class Visits:
     """How the programs of a grid meet the blocks of one mapping. Counts are None where `proof` cannot give them.
 
     `copies` blocks move; `clipped_elements` is the part of them inside the array, `floor_elements` that of each visited
-    block once. `linear` is the block of each program in order (-1 outside), where every program was looked at.
+    block once; neither is known of a map that leaves the array. `linear` is the block of each program in order (-1 outside), where every program was looked at.
     """
 
     proof: str
@@ -146,7 +146,7 @@ def enumerated(
     copies = int(np.count_nonzero(moves))
     sequence = linear if copies == linear.size else linear[moves]
     visited, runs = _counted(sequence[sequence >= 0] if outside else sequence, total)
-    found: dict[str, Any] = {"copies": copies, "out_of_range": outside, "linear": linear}
+    found: dict[str, Any] = {"copies": None if outside else copies, "out_of_range": outside, "linear": linear}
     if not outside:
         found.update(_elements(mapping, counts, visited, runs, aligned is not None))
     if aligned is None:  # blocks that overlap: which elements are covered is not said in blocks

@@ -84,7 +84,11 @@ def traffic_text(traffic: Traffic) -> str:
     claimed = "" if traffic.claimed is None else f"; its author claims {traffic.claimed:,}"
     floor = "" if traffic.floor is None else f", {traffic.floor:,} if each block moved once"
     if traffic.moved is None:
-        why = {"whole-array": "loads from whole arrays decide", "data-dependent": "values that are not known decide"}
+        why = {
+            "whole-array": "loads from whole arrays decide",
+            "data-dependent": "values that are not known decide",
+            "out-of-range": "an index map leaves its array",
+        }
         return f"not known: {why.get(traffic.derivation, traffic.derivation)}{floor}{claimed}"
     clipped = f", {traffic.clipped:,} inside the arrays" if traffic.clipped not in (None, traffic.moved) else ""
     return f"{traffic.moved:,} in whole blocks{clipped}{floor}{claimed}"
