@@ -27,7 +27,8 @@ class Visits:
     """How the programs of a grid meet the blocks of one mapping. Counts are None where `proof` cannot give them.
 
     `copies` blocks move; `clipped_elements` is the part of them inside the array, `floor_elements` that of each visited
-    block once; neither is known of a map that leaves the array. `linear` is the block of each program in order (-1 outside), where every program was looked at.
+    block once; neither is known of a map that leaves the array. `linear` is the block of each program in order (-1
+    outside), where every program was looked at.
     """
 
     proof: str
