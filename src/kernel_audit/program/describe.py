@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,17 +44,30 @@ def described(device_kind: str, num_cores: int = 1) -> Iterator[None]:
         _clear(caches)
 
 
+@dataclasses.dataclass
+class Claim:
+    """How often `jax.default_backend` was asked for while a backend was claimed."""
+
+    asked: int = 0
+
+
 @contextlib.contextmanager
-def claimed_backend(name: str) -> Iterator[None]:
-    """While open, `jax.default_backend()` answers `name`.
+def claimed_backend(name: str) -> Iterator[Claim]:
+    """While open, `jax.default_backend()` answers `name`; the claim that is given counts who asks.
 
     Enter it before the candidate is imported: then `from jax import default_backend` is caught as well.
     `jax.devices()[0].platform` is not.
     """
     original = jax.default_backend
-    jax.default_backend = _constant(name)
+    claim = Claim()
+
+    def answer(*_: Any, **__: Any) -> str:
+        claim.asked += 1
+        return name
+
+    jax.default_backend = answer
     try:
-        yield
+        yield claim
     finally:
         jax.default_backend = original
 
