@@ -88,6 +88,7 @@ def traffic_text(traffic: Traffic) -> str:
             "whole-array": "loads from whole arrays decide",
             "data-dependent": "values that are not known decide",
             "out-of-range": "an index map leaves its array",
+            "too-long": "its own copies have too many steps to follow",
         }
         return f"not known: {why.get(traffic.derivation, traffic.derivation)}{floor}{claimed}"
     clipped = f", {traffic.clipped:,} inside the arrays" if traffic.clipped not in (None, traffic.moved) else ""
