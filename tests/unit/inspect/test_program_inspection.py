@@ -37,7 +37,7 @@ ruled.defvjp(lambda x: (doubled(x), None), lambda _, cotangent: (doubled(cotange
 
 
 def sharded(x):
-    mesh = jax.sharding.AbstractMesh((1,), ("d",))
+    mesh = jax.sharding.AbstractMesh((1,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
     spec = jax.sharding.PartitionSpec("d")
     return jax.shard_map(doubled, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False)(x)
 
