@@ -15,6 +15,7 @@ _HOMES = {
     "audit": "kernel_audit.contract.declare",
     "baseline": "kernel_audit.contract.words",
     "between": "kernel_audit.contract.words",
+    "built_by": "kernel_audit.contract.words",
     "capture": "kernel_audit.program",
     "control": "kernel_audit.contract.words",
     "derived": "kernel_audit.contract.words",

@@ -1,5 +1,6 @@
 """What a kernel promises, and the audit file that states it. No JAX."""
 
+from kernel_audit.contract.checks import require_to_decide
 from kernel_audit.contract.declare import audit, declared
 from kernel_audit.contract.functions import AUDIT_MODULE, reference_to, source_file
 from kernel_audit.contract.model import (
@@ -14,6 +15,7 @@ from kernel_audit.contract.model import (
     Operand,
     Oracle,
     Precision,
+    Probe,
     Refusal,
     Sequence,
     Values,
@@ -35,6 +37,7 @@ __all__ = [
     "Operand",
     "Oracle",
     "Precision",
+    "Probe",
     "Refusal",
     "Sequence",
     "TargetTuning",
@@ -44,5 +47,6 @@ __all__ = [
     "declared",
     "parse_array",
     "reference_to",
+    "require_to_decide",
     "source_file",
 ]

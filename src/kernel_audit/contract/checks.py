@@ -25,12 +25,12 @@ _OWN_CONTROLS = (
 _OWN_REFUSALS = ("door", "door-opened")
 
 
-def check_audit(audit: Audit, others: Iterable[Audit] = ()) -> None:
-    """Raises AuditFileError at the first thing that cannot hold."""
+def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = False) -> None:
+    """Raises AuditFileError at the first thing that cannot hold. `empty`: an empty list of baselines was stated."""
     _check_types(audit)
     _check_name(audit, others)
     _check_operands(audit)
-    _check_references(audit)
+    _check_references(audit, empty)
     _check_agreement(audit)
     _check_shapes(audit)
     _check_values(audit)
@@ -116,8 +116,8 @@ def _first_twice(values: Iterable[Any]) -> str:
     return ""
 
 
-def _check_references(audit: Audit) -> None:
-    if not audit.baselines:
+def _check_references(audit: Audit, empty: bool) -> None:
+    if empty:
         raise _fault(
             audit,
             "no reference",
@@ -292,7 +292,7 @@ def _on(product: TargetTuning) -> str:
 
 
 def _check_worth(audit: Audit) -> None:
-    if audit.worth.objective not in OBJECTIVES:
+    if audit.worth.objective not in (*OBJECTIVES, "not-stated"):
         raise _fault(
             audit,
             "an unknown objective",
@@ -304,3 +304,21 @@ def _check_worth(audit: Audit) -> None:
         raise _fault(audit, "a part that is no line of text", "part", "the part's name, or nothing", repr(audit.part))
     if not 0 <= audit.worth.margin < 1:
         raise _fault(audit, "a margin that is no share", "worth", "a share in [0, 1)", str(audit.worth.margin))
+
+
+def require_to_decide(audit: Audit) -> None:
+    """Raises AuditFileError naming the word that is missing, for an audit that can only be inspected and compiled."""
+    examples = {
+        "baselines": 'baselines=[f]: an ordinary formulation under the same contract, or its place as "file.py:name"',
+        "worth": 'worth=step_time("train.py:step", 0.02), or another word for what is worth having',
+    }
+    for word in audit.missing_to_decide:
+        raise AuditFileError(
+            "an audit that can be inspected and compiled only",
+            stage="audit",
+            where=f"audit {audit.name!r}: {word}",
+            expected=examples[word],
+            got=f"no {word}",
+            settled=audit.declared_dims,
+            next_command="kernel-audit inspect, or state it in the audit file",
+        )

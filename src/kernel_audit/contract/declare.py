@@ -21,6 +21,7 @@ from kernel_audit.contract.model import (
     Operand,
     Oracle,
     Precision,
+    Probe,
     Refusal,
     Sequence,
     Values,
@@ -37,11 +38,11 @@ declared: list[Audit] = []
 
 def audit(
     *,
-    baselines: list[Callable[..., Any] | str | Baseline],
     args: list[str],
-    worth: Worth,
+    baselines: list[Callable[..., Any] | str | Baseline] | None = None,
+    worth: Worth | None = None,
     name: str | None = None,
-    candidate: Callable[..., Any] | str | None = None,
+    candidate: Callable[..., Any] | str | FunctionRef | None = None,
     dtypes: Mapping[str, list[str]] | None = None,
     vary: Mapping[str, Any] | None = None,
     results: list[str] | None = None,
@@ -55,6 +56,7 @@ def audit(
     invariants: list[Invariant] | None = None,
     refuses: list[Refusal] | None = None,
     door: Door | None = None,
+    probe: Probe | Callable[..., Any] | str | None = None,
     controls: list[ControlFunction] | None = None,
     shapes: list[dict[str, int]] | None = None,
     fixtures: list[Sequence] | None = None,
@@ -71,7 +73,9 @@ def audit(
     that must not change the result, with the choices to check, or a list of `on("tpu", ...)` where these depend on the
     target; modes: parameters that must; fixed: other keywords.
     agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
-    without it the first baseline is lifted to float64. part: which named part of the workload the candidate is, in words.
+    without it the first baseline is lifted to float64. probe: a builder of the kernel without its guard (words.probe). An audit
+    without `baselines` or `worth` can be inspected and compiled only. part: which named part of the workload the candidate is,
+    in words.
 
     Raises AuditFileError naming the key at fault.
     """
@@ -84,7 +88,7 @@ def audit(
         made = Audit(
             name=name or reference.name.replace("_", "-"),
             candidate=reference,
-            baselines=_baselines(baselines),
+            baselines=_baselines(baselines or []),
             oracle=_oracle(oracle),
             operands=operands,
             results=outcomes,
@@ -99,17 +103,20 @@ def audit(
             invariants=list(invariants or []),
             refusals=list(refuses or []),
             door=door,
+            probe=probe
+            if probe is None or isinstance(probe, Probe)
+            else Probe(function=reference_to(probe, where="probe")),
             controls=list(controls or []),
             shapes=list(shapes or []),
             sequences=list(fixtures or []),
             program_limit=program_limit,
             element_limit=element_limit,
             targets=targets,
-            worth=worth,
+            worth=worth or Worth(),
             part=part,
             prediction=prediction,
         )
-        check_audit(made, declared)
+        check_audit(made, declared, empty=baselines is not None and not baselines)
         declared.append(made)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,7 +126,8 @@ def audit(
         return function
 
     if candidate is not None:
-        declare(reference_to(candidate, where="candidate"))
+        given = candidate if isinstance(candidate, FunctionRef) else reference_to(candidate, where="candidate")
+        declare(given)
     return decorate
 
 

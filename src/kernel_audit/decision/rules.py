@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.without_device import compiler_findings, read_faults
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import CaptureRecord, Cell, Control, Finding, RefusalCheck
 
@@ -226,7 +227,10 @@ def part_not_placed(evidence: Evidence) -> list[Finding]:
 def declared_targets(evidence: Evidence) -> list[str]:
     """The targets that the audit names; by what the kernels are written with where it names none."""
     stated = evidence.frozen.audit.targets
-    return ["tpu:v5e"] if stated is None else list(stated)
+    if stated is not None:
+        return list(stated)
+    platforms = {each.platform for each in evidence.kernels}
+    return ["gpu:h200"] if platforms == {"gpu"} else ["tpu:v5e"]
 
 
 RULES: tuple[Rule, ...] = (
@@ -239,6 +243,8 @@ RULES: tuple[Rule, ...] = (
     controls_on_the_wrong_side,
     nothing_judged,
     tails_missing,
+    read_faults,
+    compiler_findings,
     target_missing,
     part_not_placed,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from kernel_audit.contract import Audit
+from kernel_audit.contract import Audit, require_to_decide
 from kernel_audit.errors import AuditFileError, near
 from kernel_audit.matrix.assemble import Assembly
 from kernel_audit.matrix.laboratory import Laboratory
@@ -51,8 +51,9 @@ def check_matrix(
     """Plans, observes and compares.
 
     `only` names a fixture sequence, or is a pattern that cell ids must contain. `quick` takes the shapes that the audit
-    states and derives none from blocks.
+    states and derives none from blocks. Raises AuditFileError for an audit without baselines or worth.
     """
+    require_to_decide(audit)
     stages = Stages(audit, laboratory)
     plan = _plan(stages, late_seed, progress, only, quick)
     total = _steps(audit, plan)

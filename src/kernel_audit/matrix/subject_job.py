@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import msgspec
 import numpy as np
 
 from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
+from kernel_audit.inspect import inspect_program
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
 from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
@@ -48,24 +51,71 @@ class Subject:
         before = set(sys.modules)
         state = watched_state()
         steps.begin(IMPORT)
-        self.function = load_function(msgspec.convert(function, FunctionRef), self.roots)
+        self.reference = msgspec.convert(function, FunctionRef)
+        self.function = load_function(self.reference, self.roots)
         self._state = state
         steps.finish(IMPORT, {"sources": sources(before), "tampered": self.tampered()})
 
     def tampered(self) -> list[str]:
         return tampered(self._state)
 
-    def capture(self, plan: ProgramPlan, *, tuned: bool) -> Program:
-        """The program of a plan; a baseline has no tuning."""
-        operands = tuple(
+    def made(self, keywords: dict[str, Any], dims: dict[str, int]) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """(function, keywords that it still needs). A factory is called with the keywords and the sizes it takes."""
+        if not self.reference.factory:
+            return self.function, keywords
+        parameters = inspect.signature(self.function).parameters
+        sizes = {name: size for name, size in dims.items() if name in parameters and name not in keywords}
+        return self.function(**keywords, **sizes), {}
+
+    def captured(
+        self, operands: tuple[Any, ...], keywords: dict[str, Any], dims: dict[str, int], device_kind: str | None = None
+    ) -> Program:
+        """The candidate's program for these operands. Raises CandidateRaised for a factory that raises, too."""
+        device_kind = device_kind or self.device_kind
+        with described(device_kind):
+            try:
+                function, left = self.made(keywords, dims)
+            except Exception as error:
+                raise CandidateRaised(error, where=self.reference.text) from error
+        return capture(function, operands, keywords=left, device_kind=device_kind)
+
+    def operands(self, plan: ProgramPlan) -> tuple[jax.ShapeDtypeStruct, ...]:
+        return tuple(
             jax.ShapeDtypeStruct(each.shape(plan.dims), plan.binding.get(each.dtype, each.dtype))
             for each in self.audit.operands
         )
+
+    def capture(self, plan: ProgramPlan, *, tuned: bool, device_kind: str | None = None) -> Program:
+        """The program of a plan; a baseline has no tuning."""
         extra = (self.audit.fixed, plan.configuration) if tuned else ()
-        return capture(self.function, operands, keywords=as_keywords(plan.mode, *extra), device_kind=self.device_kind)
+        return self.captured(self.operands(plan), as_keywords(plan.mode, *extra), plan.dims, device_kind)
+
+    def pullback(self, plan: ProgramPlan, device_kind: str | None = None) -> Program:
+        """The program that gives the gradients of the operands of a floating dtype, for ones as cotangents.
+
+        Raises CandidateRaised where the candidate cannot be differentiated at these operands.
+        """
+        keywords = as_keywords(plan.mode, self.audit.fixed, plan.configuration)
+        operands = self.operands(plan)
+        differentiable = [index for index, each in enumerate(operands) if jnp.issubdtype(each.dtype, jnp.floating)]
+
+        def gradients(*given: Any) -> Any:
+            function, left = self.made(keywords, plan.dims)
+
+            def of_floats(*floats: Any) -> list[Any]:
+                whole = list(given)
+                for index, each in zip(differentiable, floats, strict=True):
+                    whole[index] = each
+                results = jax.tree.leaves(function(*whole, **left))
+                return [each for each in results if jnp.issubdtype(each.dtype, jnp.floating)]
+
+            results, pull = jax.vjp(of_floats, *[given[index] for index in differentiable])
+            return pull([jnp.ones(each.shape, each.dtype) for each in results])
+
+        return capture(gradients, operands, device_kind=device_kind or self.device_kind)
 
 
-def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[None]:
+def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[list[str]]:
     """The backend that a candidate is told while it is imported and traced."""
     return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
 
@@ -75,7 +125,7 @@ def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list
     with _claimed(audit):
         subject = Subject(steps, audit, audit["candidate"], roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
-            with _step(steps, plan.key, subject) as told:
+            with guarded_step(steps, plan.key, subject) as told:
                 told["kernels"] = msgspec.to_builtins(subject.capture(plan, tuned=True).kernels)
 
 
@@ -90,7 +140,7 @@ def capture_programs(
         subject = Subject(steps, audit, function, roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             arrays: dict[str, np.ndarray] = {}
-            with _step(steps, plan.key, subject, arrays) as told:
+            with guarded_step(steps, plan.key, subject, arrays) as told:
                 _capture_one(subject, plan, side, told, arrays)
 
 
@@ -102,6 +152,7 @@ def _capture_one(
     exports: dict[str, str] = {}
     if tuned:
         told.update(_second_looks(subject, plan, program))
+        told.update(_read(subject, plan, program))
     if plan.engine == GENERIC:
         try:
             refuse_by_name(program, Generic())
@@ -114,6 +165,17 @@ def _capture_one(
     told["record"] = msgspec.to_builtins(
         program.record(key=plan.key, side=side, configuration=plan.configuration, mode=plan.mode, exports=exports)
     )
+
+
+def _read(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
+    """The program's kernels, read; what cannot be read costs its record and nothing else."""
+    try:
+        found = inspect_program(
+            program, key=plan.key, targets=subject.audit.targets, arithmetic=subject.audit.precision.arithmetic
+        )
+    except Exception as error:
+        return {"not_inspected": f"{type(error).__name__}: {error}"[:300]}
+    return {"inspected": msgspec.to_builtins(found)}
 
 
 def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
@@ -153,7 +215,7 @@ def simulate(
         for cell in cells:
             arrays: dict[str, np.ndarray] = {}
             plan = plans[cell["program"]]
-            with _step(steps, cell["id"], subject, arrays) as told:
+            with guarded_step(steps, cell["id"], subject, arrays) as told:
                 told.update(actual_backend=jax.devices()[0].platform, poison=mode.uninitialized_memory)
                 first = plan.key not in made
                 if first:
@@ -183,13 +245,13 @@ def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
     """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
     subject = Subject(steps, audit, audit["candidate"], roots)
     for refusal in subject.audit.refusals:
-        with _step(steps, refusal.name, subject) as told:
+        with guarded_step(steps, refusal.name, subject) as told:
             told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
     if subject.audit.door is not None:
         keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
-        with _step(steps, "door", subject) as told:
+        with guarded_step(steps, "door", subject) as told:
             told.update(_try(subject, {}, keywords))
-        with _step(steps, "door-opened", subject) as told:
+        with guarded_step(steps, "door-opened", subject) as told:
             told["authored"] = _authored_interpret(subject, keywords)
 
 
@@ -209,7 +271,8 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
     """What the candidate says to these operands, before anything is launched."""
     try:
         with described(subject.device_kind):
-            jax.make_jaxpr(lambda *given: subject.function(*given, **keywords))(*_operands(subject, changed))
+            function, left = subject.made(keywords, subject.audit.declared_dims)
+            jax.make_jaxpr(lambda *given: function(*given, **left))(*_operands(subject, changed))
     except Exception as error:
         kinds = [kind.__name__ for kind in type(error).__mro__]
         return {"raised": type(error).__name__, "kinds": kinds, "message": str(error)[:500]}
@@ -221,14 +284,14 @@ def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]
     operands = _operands(subject, {})
     with claimed_backend(subject.backend):
         try:
-            program = capture(subject.function, operands, keywords=keywords, device_kind=subject.device_kind)
+            program = subject.captured(operands, keywords, subject.audit.declared_dims)
         except CandidateRaised:
             return []
     return [kernel.authored_interpret for kernel in program.kernels]
 
 
 @contextlib.contextmanager
-def _step(
+def guarded_step(
     steps: Any, name: str, subject: Subject, arrays: dict[str, np.ndarray] | None = None
 ) -> Iterator[dict[str, Any]]:
     """A step whose value says what the candidate raised while traced and what it tampered with."""
