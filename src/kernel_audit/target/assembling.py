@@ -63,6 +63,7 @@ def record_of(made: Compilation) -> CompiledRecord:
         compilers=made.target.compilers(),
         compile_s=made.compiled.get("compile_s"),
         kernels=_kernels(made),
+        note=made.exported.get("note", ""),
     )
     if accepted:
         record = _with_code(record, made)
@@ -122,14 +123,14 @@ def _with_gpu(record: CompiledRecord, told: dict[str, Any]) -> CompiledRecord:
     entries = [each for each in record.gpu_kernels if each.name in names] or record.gpu_kernels
     dynamic = told.get("shared_bytes")
     static = max((each.shared_bytes for each in entries), default=0)
-    shared = dynamic if dynamic is not None else None if told.get("dynamic_shared") else static
+    shared = static + dynamic if dynamic is not None else None
     return msgspec.structs.replace(
         record,
         registers=max((each.registers for each in entries), default=None),
         spills=sum(each.spill_store_bytes for each in entries) if entries else None,
         fills=sum(each.spill_load_bytes for each in entries) if entries else None,
         shared_bytes=shared if entries else None,
-        note=NO_AUTOTUNING,
+        note=" ".join(each for each in (record.note, NO_AUTOTUNING) if each),
     )
 
 

@@ -28,7 +28,8 @@ class Compiled:
 
 
 class Reading(Record, kw_only=True):
-    """What could be read. `schedule_bundles` are all bundles executed, None where a loop's trips are not known."""
+    """What could be read. `schedule_bundles` are all bundles executed, None where a loop's trips are not known; `shared_bytes`
+    shared memory that a GPU program asks for when launched, which `ptxas` does not see, None where that cannot be told."""
 
     kernels: list[CompiledKernel]
     compiler_calls: list[str]
@@ -42,7 +43,7 @@ class Reading(Record, kw_only=True):
     schedule_bundles: int | None
     gpu_kernels: list[GpuKernel]
     ptx_digest: str | None
-    dynamic_shared: bool = False
+    shared_bytes: int | None = None
 
 
 def read_compiled(compiled: Compiled) -> Reading:
@@ -68,7 +69,7 @@ def read_compiled(compiled: Compiled) -> Reading:
         schedule_bundles=_executed(schedule, moved),
         gpu_kernels=assembled(ptx, compiled.dump) if ptx else [],
         ptx_digest=ptx_digest(ptx) if ptx else None,
-        dynamic_shared=bool(re.search(r"\.extern \.shared", ptx)),
+        shared_bytes=_dynamic_shared(compiled, ptx),
     )
 
 
@@ -110,6 +111,14 @@ def _executed(schedule: list[ScheduledPart], moved: list[Moved]) -> int | None:
         outside = each.bundles - each.step_bundles if each.steps != 1 and each.bundles > each.step_bundles else 0
         total += around * (outside + each.step_bundles * each.steps)
     return total
+
+
+def _dynamic_shared(compiled: Compiled, ptx: str) -> int | None:
+    """The most that one of the program's Triton kernels asks for, from the dump of its last lowering; 0 where none does."""
+    if ".extern .shared" not in ptx:
+        return 0
+    texts = [path.read_text("utf-8", errors="replace") for path in compiled.dump.glob("*.triton-to-llvm.txt")]
+    return max((int(each) for text in texts for each in re.findall(r"ttg\.shared = (\d+)", text)), default=None)
 
 
 def _ptx(compiled: Compiled) -> str:

@@ -24,7 +24,7 @@ from kernel_audit.program import CandidateRaised, Program, Target, capture, clai
 from kernel_audit.program.kernel_bodies import lowered_bodies
 from kernel_audit.program.raised import is_the_candidates
 from kernel_audit.records import ProgramPlan
-from kernel_audit.target.kernel_traffic import bytes_by_path
+from kernel_audit.target.kernel_traffic import traffic_by_path
 from kernel_audit.target.refusal import reason_of
 from kernel_audit.target.sharded import sharded_step
 
@@ -120,15 +120,15 @@ class _Exporter:
 
     def _described(self, program: Program) -> dict[str, Any]:
         bodies = lowered_bodies(program.jaxpr, self.target["kind"])
-        traffic = bytes_by_path(program)
+        traffic, unread = traffic_by_path(program)
         live = [each.digest for each in program.live_kernels()]
         kernels = []
         for each in program.kernels:
-            known = traffic.get(each.path, {})
+            known = traffic.get(each.path)
             alive = each.digest in live
             if alive:
                 live.remove(each.digest)
-            programs = known.get("programs") or (math.prod(each.grid) if all(size > 0 for size in each.grid) else None)
+            counted = math.prod(each.grid) if all(size > 0 for size in each.grid) else None
             kernels.append(
                 {
                     "name": each.name,
@@ -136,13 +136,13 @@ class _Exporter:
                     "digest": each.digest,
                     "body": bodies.get(each.path),
                     "live": alive,
-                    "programs": programs,
-                    "bytes_moved": known.get("moved"),
-                    "bytes_claimed": known.get("claimed"),
+                    "programs": (known.programs if known else None) or counted,
+                    "bytes_moved": known.moved if known else None,
+                    "bytes_claimed": known.claimed if known else None,
                     "authored_interpret": each.authored_interpret,
                 }
             )
-        return {"program": program.digest, "kernels": kernels, "operands": program.operands}
+        return {"program": program.digest, "kernels": kernels, "note": unread}
 
 
 def raised_by_itself(error: CandidateRaised) -> bool:
