@@ -129,6 +129,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "did you mean 'block'?",
     ),
     "tuning-without-choices": ({"tuning": {"block": []}}, "without choices", "tuning['block']", "[]"),
+    "element-limit": ({"element_limit": 0}, "limit that no plan can keep", "element_limit", "0"),
     "tuning-of-another-form": ({"tuning": ["tpu"]}, "tuning of another form", "tuning", "['tpu']"),
     "tuning-of-nothing": ({"tuning": []}, "tuning of another form", "tuning", "[]"),
     "tuning-for-no-target": ({"tuning": [on(block=[8])]}, "choices for no target", "tuning[0]", "on(block=[8])"),

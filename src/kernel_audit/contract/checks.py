@@ -258,8 +258,9 @@ def _check_controls(audit: Audit) -> None:
 
 def _check_reach(audit: Audit) -> None:
     """How far the plan may go, and the devices that the decision is about."""
-    if audit.program_limit < 1:
-        raise _fault(audit, "a limit that no plan can keep", "program_limit", "1 or more", str(audit.program_limit))
+    for key, limit in (("program_limit", audit.program_limit), ("element_limit", audit.element_limit)):
+        if limit < 1:
+            raise _fault(audit, "a limit that no plan can keep", key, "1 or more", str(limit))
     for target in audit.targets or ():
         if not _TARGET.fullmatch(target):
             raise _fault(audit, "a target that cannot be read", "targets", "such as tpu:v5e or gpu:h200", repr(target))

@@ -209,6 +209,7 @@ class Audit(Record, kw_only=True):
     shapes: list[dict[str, int]] = []
     sequences: list[Sequence] = []
     program_limit: int = 256
+    element_limit: int = 1 << 26
     targets: list[str] | None = None
     worth: Worth = Worth()
     part: str = ""

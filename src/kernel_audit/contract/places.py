@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kernel_audit.errors import AuditFileError, near
 
-_NAMES = ("axpy", "axpy-gpu", "bias-relu", "bias-relu-gpu", "blocked-axpy")
+_NAMES = ("axpy", "axpy-gpu", "bias-relu", "bias-relu-gpu", "blocked-axpy", "regression")
 BUILT_IN = dict.fromkeys(_NAMES, "kernel_audit.kernels.audits")
 
 

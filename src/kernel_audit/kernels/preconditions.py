@@ -17,6 +17,7 @@ __all__ = [
     "require_matrices",
     "require_matrix_and_bias",
     "require_mode",
+    "require_regression",
     "require_tpu",
     "require_triton_block",
 ]
@@ -49,6 +50,25 @@ def require_matrix_and_bias(x: jax.Array, bias: jax.Array) -> None:
     if bias.shape != x.shape[1:]:
         raise ValueError(f"bias must have one entry for each column of x, got {bias.shape} beside {x.shape}")
     _require_one_dtype("bias", x, bias)
+
+
+def require_regression(X: jax.Array, w: jax.Array, y: jax.Array) -> None:
+    """Non-empty features (n, d) of a supported dtype, float32 weights (d,) and float32 targets (n,).
+
+    Raises ValueError otherwise: nothing is stretched and nothing is converted.
+    """
+    _require_array("X", X, rank=2)
+    _require_array("w", w, rank=1)
+    _require_array("y", y, rank=1)
+    if w.shape != X.shape[1:]:
+        raise ValueError(f"w must have one entry for each column of X, got {w.shape} beside {X.shape}")
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must have one entry for each row of X, got {y.shape} beside {X.shape}")
+    if np.dtype(X.dtype).name not in SUPPORTED_DTYPES:
+        raise ValueError(f"the dtype of X must be one of {', '.join(SUPPORTED_DTYPES)}, got {X.dtype}")
+    for name, vector in (("w", w), ("y", y)):
+        if np.dtype(vector.dtype).name != "float32":
+            raise ValueError(f"{name} must be float32, got {vector.dtype}")
 
 
 def _require_array(name: str, operand: jax.Array, rank: int) -> None:

@@ -188,6 +188,10 @@ def _not_run(
     """Why an engine does not run a configuration at these sizes; None where it does."""
     if engine == TPU_INTERPRETER and configuration not in audit.configurations_for("tpu"):
         return LeftOut(what=f"{engine} {text_of(configuration)}", why="a configuration for no TPU")
+    where = f"{engine} {size_text(dims)} {text_of(configuration)}"
+    elements = sum(math.prod(each.shape(dims)) for each in audit.operands)
+    if elements > audit.element_limit:
+        return LeftOut(what=where, why=f"operands of {elements} elements, more than {audit.element_limit}")
     array = (audit.results or audit.operands)[0]
     shape = array.shape(dims)
     count = max((programs(shape, block) for block in blocks.get(text_of(configuration), [])), default=1)
@@ -195,7 +199,7 @@ def _not_run(
     if count <= limit:
         return None
     return LeftOut(
-        what=f"{engine} {size_text(dims)} {text_of(configuration)}",
+        what=where,
         why=f"{count} programs, more than {limit}",
     )
 
