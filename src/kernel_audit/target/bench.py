@@ -174,6 +174,7 @@ class Bench:
                 "platform": target.platform,
                 "topology": target.topology_name,
                 "config": target.target_config(),
+                "capability": ".".join(str(each) for each in target.device.compute_capability),
             },
             "programs": programs,
         }

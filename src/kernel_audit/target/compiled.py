@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
-from kernel_audit.program.kernel_bodies import CALLS, mosaic_call_body, triton_call_body
+from kernel_audit.program.kernel_bodies import CALLS, mosaic_call_body, triton_call_body, triton_shared_bytes
 from kernel_audit.records import Around, Collective, CompiledKernel, GpuKernel, Record, ScheduledPart
 from kernel_audit.target.hlo import Instruction, Module, parse_module
 from kernel_audit.target.ptx import assembled, ptx_digest
@@ -19,12 +18,14 @@ from kernel_audit.target.traffic import Moved, movements, total_bytes
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a compile worker has of one program: its HLO text, the kernels traced in it, and the folder of the dump."""
+    """What a compile worker has of one program: its HLO text, the kernels traced in it, the folder of the dump, and of a
+    GPU its compute capability ("9.0")."""
 
     text: str
     platform: str
     kernels: list[CompiledKernel]
     dump: Path
+    capability: str = ""
 
 
 class Reading(Record, kw_only=True):
@@ -69,7 +70,7 @@ def read_compiled(compiled: Compiled) -> Reading:
         schedule_bundles=_executed(schedule, moved),
         gpu_kernels=assembled(ptx, compiled.dump) if ptx else [],
         ptx_digest=ptx_digest(ptx) if ptx else None,
-        shared_bytes=_dynamic_shared(compiled, ptx),
+        shared_bytes=_shared_at_launch(module, compiled, ptx),
     )
 
 
@@ -113,12 +114,14 @@ def _executed(schedule: list[ScheduledPart], moved: list[Moved]) -> int | None:
     return total
 
 
-def _dynamic_shared(compiled: Compiled, ptx: str) -> int | None:
-    """The most that one of the program's Triton kernels asks for, from the dump of its last lowering; 0 where none does."""
+def _shared_at_launch(module: Module, compiled: Compiled, ptx: str) -> int | None:
+    """The most that one of the program's kernels asks for; 0 where nothing does, None where code of XLA's own does."""
     if ".extern .shared" not in ptx:
         return 0
-    texts = [path.read_text("utf-8", errors="replace") for path in compiled.dump.glob("*.triton-to-llvm.txt")]
-    return max((int(each) for text in texts for each in re.findall(r"ttg\.shared = (\d+)", text)), default=None)
+    kernels = [each for each in _instructions(module) if each.call_target in CALLS["cuda"]]
+    asked = [triton_shared_bytes(each.attributes, compiled.capability) for each in kernels]
+    told = [each for each in asked if each is not None]
+    return max(told) if told and len(told) == len(asked) else None
 
 
 def _ptx(compiled: Compiled) -> str:

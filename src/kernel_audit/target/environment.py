@@ -17,7 +17,7 @@ def compiler_environment(platform: str, job_folder: Path) -> dict[str, str]:
     dump = job_folder.resolve() / SCRATCH / DUMP
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
     if platform == "gpu":
-        return {"XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text --xla_dump_emitter_re=triton", **quiet}
+        return {"XLA_FLAGS": f"--xla_dump_to={dump} --xla_dump_hlo_as_text", **quiet}
     return {
         "TPU_SKIP_MDS_QUERY": "1",
         "TPU_ACCELERATOR_TYPE": "v5litepod-4",
