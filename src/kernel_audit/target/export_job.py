@@ -26,7 +26,9 @@ from kernel_audit.program.raised import is_the_candidates
 from kernel_audit.records import ProgramPlan
 from kernel_audit.target.kernel_traffic import traffic_by_path
 from kernel_audit.target.refusal import reason_of
+from kernel_audit.target.respelled import respelled
 from kernel_audit.target.sharded import sharded_step
+from kernel_audit.target.spellings import Spelling
 
 IMPORT = "import"
 
@@ -41,10 +43,12 @@ def export_programs(
     target: dict[str, Any],
     tuned: bool,
     step: dict[str, Any] | None = None,
+    spelling: dict[str, Any] | None = None,
 ) -> None:
     """One step of the job a program: what it says is in `_exported`, its bytes are the array "bytes".
 
-    `target` has "kind", "platform", "backend" and "devices". `step` refers to the complete step to put the function into.
+    `target` has "kind", "platform", "backend" and "devices". `step` refers to the complete step to put the function into;
+    `spelling` says how a baseline is respelled first.
     """
     exporter = _Exporter(msgspec.convert(audit, Audit), [Path(each) for each in roots], target, tuned)
     with claimed_backend(target["backend"]) as asked:
@@ -53,6 +57,8 @@ def export_programs(
         loaded = load_function(reference, exporter.roots)
         if reference.factory:
             loaded = exporter.built_by(loaded)
+        if spelling is not None:
+            loaded = respelled(loaded, msgspec.convert(spelling, Spelling), exporter.audit)
         made = exporter.in_step(loaded, step)
         steps.finish(IMPORT, {"reads_backend": sorted(set(asked))})
         for plan in msgspec.convert(programs, list[ProgramPlan]):
