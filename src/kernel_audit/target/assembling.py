@@ -171,6 +171,10 @@ def _about_calls(record: CompiledRecord, scope: str) -> list[Finding]:
             why = "nothing uses its result" if not each.live else "no call in the compiled program holds its body"
             text = f"{each.name} ({each.path}) is not in the compiled program: {why}"
             found.append(Finding(code="kernel-not-in-program", subject="kernel", text=text, scope=scope))
+    if record.side == CANDIDATE and record.kernels and record.spills:
+        unit = "bytes a thread" if record.target.startswith("gpu") else "stores in its schedule"
+        text = f"{record.dtype}, {record.configuration or 'no configuration'}: registers are spilled, {record.spills:,} {unit}"
+        found.append(Finding(code="kernel-spills", subject="kernel", text=text, scope=scope))
     if record.compiler_calls and not (record.side == CANDIDATE and record.target.startswith("gpu")):
         text = f"{record.side}: the compiler made its own call of {', '.join(record.compiler_calls)}; it is no kernel"
         found.append(Finding(code="compiler-custom-call", subject="environment", text=text, scope=scope))
