@@ -123,7 +123,7 @@ class TestTpu:
 
     def test_nothing_is_left_in_the_temporary_folder(self, tmp_path, monkeypatch):
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-        before = {each for each in Path("/tmp").glob("tpu_logs*")}
+        before = set(Path("/tmp").glob("tpu_logs*"))
         assert compiled(f"{AUDITS}:honest", "tpu:v5e", "tpu:v6e").records[1].accepted  # two compile workers at once
         assert list(tmp_path.iterdir()) == [] and set(Path("/tmp").glob("tpu_logs*")) == before
 

@@ -147,7 +147,7 @@ def test_targets_and_topologies():
     for topology in ("0x4", "four", "32x32"):
         with pytest.raises(TargetError, match="topology"):
             described_target("tpu:v5e", topology)
-    with pytest.raises(TargetError, match="did you mean 'tpu:v5e'"):
+    with pytest.raises(TargetError, match="did you mean 'tpu:v5"):
         described_target("tpu:v5")
 
 
