@@ -40,6 +40,7 @@ _PROGRAMS: tuple[tuple[str, Callable[[CaptureRecord], bool]], ...] = (
     ("its kernel writes to no operand", lambda each: any(kernel.written_inputs for kernel in each.kernels)),
     ("it donates no operand", lambda each: bool(each.donated)),
 )
+TRACED = "under jax.jit an operand is a jax.core.Tracer and has no device yet: let it pass"
 At = dict[str, str]
 
 
@@ -173,6 +174,9 @@ def _refusal(wanted: Wanted, check: RefusalCheck, names: list[str]) -> Check:
         return Check(wanted.stage, promise, note=f"its message could name {missing[0]}" if missing else "")
     if check.outcome == "simulates":
         return Check(wanted.stage, promise, f"interpret={check.message}")
+    if check.outcome == "raises-on-target":
+        hint = f"; {TRACED}" if "Concretization" in check.raised or "Tracer" in check.message else ""
+        return Check(wanted.stage, promise, f"on a TPU it raised {check.raised}: {check.message}{hint}")
     if check.outcome in ("accepted", "wrong-exception"):
         return Check(
             wanted.stage, promise, f"raised {check.raised}: {check.message}" if check.raised else "nothing was raised"

@@ -16,6 +16,7 @@ from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
+from kernel_audit.matrix.opened_door import changeable_answers, traced_for_target
 from kernel_audit.matrix.plan import GENERIC
 from kernel_audit.program import (
     CandidateRaised,
@@ -170,16 +171,19 @@ def _simulated_call(
 
 def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
     """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
-    subject = Subject(steps, audit, audit["candidate"], roots)
-    for refusal in subject.audit.refusals:
-        with _step(steps, refusal.name, subject) as told:
-            told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
-    if subject.audit.door is not None:
-        keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
-        with _step(steps, "door", subject) as told:
-            told.update(_try(subject, {}, keywords))
-        with _step(steps, "door-opened", subject) as told:
-            told["authored"] = _authored_interpret(subject, keywords)
+    with changeable_answers(DEVICE_KIND) as claim:
+        subject = Subject(steps, audit, audit["candidate"], roots)
+        for refusal in subject.audit.refusals:
+            with _step(steps, refusal.name, subject) as told:
+                told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
+        if subject.audit.door is not None:
+            keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
+            with _step(steps, "door", subject) as told:
+                told.update(_try(subject, {}, keywords))
+            with _step(steps, "door-opened", subject) as told:
+                program = traced_for_target(subject.function, _operands(subject, {}), keywords, DEVICE_KIND, claim)
+                told["authored"] = [kernel.authored_interpret for kernel in program.kernels]
+                told["live"] = len(program.live_kernels())
 
 
 def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtypeStruct, ...]:
@@ -203,16 +207,6 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
         kinds = [kind.__name__ for kind in type(error).__mro__]
         return {"raised": type(error).__name__, "kinds": kinds, "message": str(error)[:500]}
     return {"raised": ""}
-
-
-def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
-    """How the author's target mode would run each kernel, were there a target."""
-    with claimed_backend("tpu"):
-        try:
-            program = capture(subject.function, _operands(subject, {}), keywords=keywords, device_kind=DEVICE_KIND)
-        except CandidateRaised:
-            return []
-    return [kernel.authored_interpret for kernel in program.kernels]
 
 
 @contextlib.contextmanager

@@ -197,6 +197,8 @@ _RELU = "jnp.maximum(total, 0.0)"
 _BIAS_SUM = "    total = x + bias\n"
 _DTYPE = "    if bias.dtype != x.dtype:\n"
 _FUSED_GUARD = '    if mode == "tpu":\n        check_target(x, bias)\n'
+_TRACED = "        if isinstance(operand, jax.core.Tracer):\n            continue\n"
+_BACKEND = '    if jax.default_backend() != "tpu":\n'
 _FUSED_BLOCK = '    check_block(block, (8, 128))\n    if mode not in ("interpret", "tpu"):'
 
 FAULTY += _models(
@@ -260,6 +262,21 @@ FAULTY += _models(
         'mode="tpu" raises',
     ),
     ("interprets_on_a_target", 'interpret=mode == "interpret"', "interpret=True", "interpret=False"),
+    (
+        "simulates_behind_a_natural_guard",
+        _FUSED_GUARD,
+        '    if mode == "tpu":\n        if any(d.platform != "tpu" for a in (x, bias) for d in a.devices()):\n'
+        '            raise RuntimeError("no TPU")\n        mode = "interpret"\n',
+        "is compiled for the target",
+    ),
+    ("natural_guard", _TRACED, "", "is compiled for the target"),
+    ("refuses_every_target", _BACKEND, "    if True:\n", "is compiled for the target"),
+    (
+        "plain_on_a_target",
+        _FUSED_GUARD,
+        _FUSED_GUARD + "        return jnp.maximum(x + bias, 0)\n",
+        "is compiled for the target",
+    ),
     ("guard_value_error", 'RuntimeError(f"a TPU is needed', 'ValueError(f"a TPU is needed', 'mode="tpu" raises'),
     (
         "placement_unchecked",
@@ -306,6 +323,7 @@ FAULTY += _models(
     ("four_buffers_accepted", "if buffers not in (2, 3):", "if buffers not in (2, 3, 4):", "four-buffers"),
     ("three_buffers_refused", "if buffers not in (2, 3):", "if buffers != 2:", "accepts 3 buffers"),
     ("any_mode", _MODES, "if False:", "unknown-mode"),
+    ("natural_guard", _TRACED, "", "is compiled for the target"),
     ("target_unguarded", _TPU, _TPU.partition("\n")[2], 'mode="tpu" raises RuntimeError'),
     ("target_simulated", _TPU, _TPU.replace("= False,", "= pltpu.InterpretParams(),"), "interpret=False"),
     ("part_tiles_accepted", _PIPE_BLOCK, _PIPE_BLOCK.replace(", (8, 128)", ""), "part-tile", "part-lanes"),
@@ -394,6 +412,12 @@ HONEST = [
         ("library_relu", _RELU, "jax.nn.relu(total)"),
         ("relu_by_comparison", _RELU, "jnp.where(total < 0.0, 0.0, total)"),
         ("bias_by_index", "bias.reshape(1, -1)", "bias[None, :]"),
+        ("guard_by_devices", _BACKEND, '    if jax.devices()[0].platform != "tpu":\n'),
+        (
+            "guard_by_name",
+            "def check_target(*operands):\n" + _BACKEND,
+            "from jax import default_backend\n\n\ndef check_target(*operands):\n" + _BACKEND.replace("jax.", ""),
+        ),
         ("two_comparisons", 'if mode not in ("interpret", "tpu"):', 'if mode != "interpret" and mode != "tpu":'),
     ),
     *_models(

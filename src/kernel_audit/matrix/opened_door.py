@@ -1,0 +1,85 @@
+"""A candidate's own target mode, traced where there is no target: JAX is made to answer as if there were one.
+
+The answers can be changed after the candidate was imported: a guard that took `default_backend` by name is told the same as
+one that asks `jax.default_backend()`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from kernel_audit.program import CandidateRaised, Program, capture
+
+TARGET = "tpu"
+Claim = Callable[..., AbstractContextManager[None]]
+
+
+@dataclass(frozen=True)
+class ClaimedDevice:
+    """A device of the target, as far as a guard asks for it."""
+
+    device_kind: str
+    platform: str = TARGET
+    id: int = 0
+    process_index: int = 0
+
+
+@contextlib.contextmanager
+def changeable_answers(device_kind: str) -> Iterator[Claim]:
+    """Yields a context manager: while it is open `jax.default_backend()` answers "tpu", and with `devices=True`
+    `jax.devices()` and `jax.local_devices()` give one of `device_kind`. Enter this before the candidate is imported.
+    """
+    true = {name: getattr(jax, name) for name in ("default_backend", "devices", "local_devices")}
+    claimed: set[str] = set()
+
+    @contextlib.contextmanager
+    def claim(*, devices: bool = False) -> Iterator[None]:
+        claimed.update(true if devices else ["default_backend"])
+        try:
+            yield
+        finally:
+            claimed.clear()
+
+    def default_backend() -> str:
+        return TARGET if "default_backend" in claimed else true["default_backend"]()
+
+    def devices_by(name: str) -> Callable[..., list[Any]]:
+        def devices(*args: Any, **keywords: Any) -> list[Any]:
+            asked = keywords.get("backend", args[-1] if args else None)
+            if name in claimed and asked in (None, TARGET):
+                return [ClaimedDevice(device_kind)]
+            return true[name](*args, **keywords)
+
+        return devices
+
+    answers = {"default_backend": default_backend, "devices": devices_by("devices")}
+    answers["local_devices"] = devices_by("local_devices")
+    for name, answer in answers.items():
+        setattr(jax, name, answer)
+    try:
+        yield claim
+    finally:
+        for name, answer in true.items():
+            setattr(jax, name, answer)
+
+
+def traced_for_target(
+    function: Callable[..., Any], operands: Sequence[Any], keywords: Mapping[str, Any], device_kind: str, claim: Claim
+) -> Program:
+    """The program of the candidate's target mode, as under `jax.jit` on a target.
+
+    Devices are claimed only for a guard that asks for them: a candidate that lays arrays over devices needs true ones.
+    Raises CandidateRaised with what the candidate raised even then.
+    """
+    try:
+        with claim():
+            return capture(function, operands, keywords=keywords, device_kind=device_kind)
+    except CandidateRaised:
+        with claim(devices=True):
+            return capture(function, operands, keywords=keywords, device_kind=device_kind)
