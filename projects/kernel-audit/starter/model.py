@@ -2,9 +2,9 @@
 
     python3 projects/kernel-audit/tests/check.py --implementation projects/kernel-audit/my_model.py --stage 1
 
-Each function below says what it promises. Two rules hold for all of them: a call that breaks the contract raises ValueError
+Each function below says what it promises. Some rules hold for all of them: a call that breaks the contract raises ValueError
 before any kernel is launched, and a target that is not there raises RuntimeError. Nothing is broadcast, converted or rounded
-up silently.
+up silently. All arithmetic stands in the kernel; around it values are padded, cropped and moved, and nothing else.
 """
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,7 @@ class _Trial:
             self._accepted(each["name"], steps.get(f"neighbour:{each['name']}"))
             for each in neighbours(self.wanted.name)
         ]
+        found.append(self._kernel_alone(steps))
         if has_target:
             promise = f'{self.wanted.name}: mode="tpu" raises RuntimeError for operands that do not lie on a TPU'
             found.append(self._check(promise, _not_placed(steps.get("placed"))))
@@ -122,7 +123,16 @@ class _Trial:
             memory_bytes=self.checker.limits.memory_bytes,
             import_path=(str(self.path.parent),),
         )
-        return _Answer(self.checker.pool.run(job), folder)
+        answer = _Answer(self.checker.pool.run(job), folder)
+        for told in answer.steps.values():
+            if told and "sources" in told:
+                self._require_own(told["sources"], told["read"])
+        return answer
+
+    def _require_own(self, sources: Mapping[str, str], read: Iterable[str] = ()) -> None:
+        """Raises AuditError for a file that uses what it may not, whenever it loads it."""
+        if not self.solution and (closed := closed_files(sources, read)):
+            raise refused(self.path, f"it loads {closed[0]}")
 
     def _unmet(self, told: _Answer) -> list[Check]:
         """Why nothing can be checked: the file cannot be imported, or has no such function."""
@@ -132,8 +142,6 @@ class _Trial:
             return [self._check(promise, told.ending)]
         if "raised" in steps["import"]:
             return [self._check(promise, raised_text(steps["import"]))]
-        if not self.solution and (closed := closed_files(steps["signature"]["sources"])):
-            raise refused(self.path, f"it loads {closed[0]}")
         if not steps["signature"]["callable"]:
             return [self._check(f"the file has a function {self.wanted.name}", "there is none")]
         return []
@@ -154,6 +162,7 @@ class _Trial:
             matrix = check_matrix(audit, laboratory, self.seed, lambda *_: None, quick=True)
         finally:
             laboratory.close()
+        self._require_own(matrix.records.seen.candidate_files())
         request = Request(
             audit=audit,
             cells=None,
@@ -187,6 +196,14 @@ class _Trial:
         if told is None:
             return self._check(promise, "the worker ended before it came to this")
         return self._check(promise, raised_text(told) if "raised" in told else "")
+
+    def _kernel_alone(self, steps: Mapping[str, Told]) -> Check:
+        promise = f"{self.wanted.name}: the kernel alone calculates, what is outside of it moves values"
+        for name, told in steps.items():
+            if outside := (told or {}).get("outside"):
+                where = name.partition(":")[2] if name.startswith("neighbour") else "in its pipeline"
+                return self._check(promise, f"arithmetic outside the kernel: {', '.join(outside)} ({where})")
+        return self._check(promise)
 
     def _pipelines(self, read: list[dict[str, Any]], steps: Mapping[str, Told]) -> Iterator[Check]:
         if not read:

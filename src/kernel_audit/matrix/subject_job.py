@@ -16,7 +16,6 @@ from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
-from kernel_audit.matrix.opened_door import changeable_answers, traced_for_target
 from kernel_audit.matrix.plan import GENERIC
 from kernel_audit.program import (
     CandidateRaised,
@@ -29,6 +28,7 @@ from kernel_audit.program import (
     refuse_by_name,
     run_simulated,
 )
+from kernel_audit.program.opened_door import changeable_answers, traced_for_target
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
 DEVICE_KIND = "TPU v5 lite"
@@ -40,12 +40,18 @@ class Subject:
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
         self.roots = [Path(each) for each in roots]
-        before = set(sys.modules)
+        self._before = set(sys.modules)
         state = watched_state()
         steps.begin(IMPORT)
         self.function = load_function(msgspec.convert(function, FunctionRef), self.roots)
         self._state = state
-        steps.finish(IMPORT, {"sources": sources(before), "tampered": self.tampered()})
+        steps.finish(IMPORT, {"sources": sources(self._before), "tampered": self.tampered()})
+        self._known = set(sys.modules)
+
+    def loaded_late(self) -> dict[str, str]:
+        """Files that were loaded since the import, or since this was asked before: a function may import when it is called."""
+        before, self._known = self._known, set(sys.modules)
+        return sources(before) if self._known - before else {}
 
     def tampered(self) -> list[str]:
         return tampered(self._state)
@@ -231,4 +237,5 @@ def _step(
         if not subject.tampered():  # else what failed is no longer ours
             raise
     told["tampered"] = subject.tampered()
+    told["sources"] = subject.loaded_late()
     steps.finish(name, told, arrays or None)

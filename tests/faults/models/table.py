@@ -41,6 +41,7 @@ _TILE = "tile = pl.BlockSpec(block, lambda i, j: (i, j))"
 _CROP = "    return out[: x.shape[0], : x.shape[1]]\n\n\n# Stage 2"
 _START = "    check_pair(x, y)\n    check_block(block)\n"
 _PLAIN = "(2.0 * x.astype(jnp.float32) + y.astype(jnp.float32)).astype(x.dtype)"
+_CALL = f"    px, py = padded(x, block), padded(y, block)\n    {_TILE}\n    out = pl.pallas_call(\n        axpy_body,"
 _MEMORY = """def remembered(function):
     known = {{}}
 
@@ -170,6 +171,26 @@ FAULTY = [
         ),
         ("every_third_call", "def blocked_axpy(x, y, block=(2, 4)):", _COUNTED, "retrace-differs", "directly", _VALUES),
         ("kernel_unused", _CROP, f"    return {_PLAIN}\n\n\n# Stage 2", "kernel-unused"),
+        (
+            "plain_through_a_copying_kernel",
+            _CALL,
+            f"    x = {_PLAIN}\n" + _CALL.replace("axpy_body", "lambda a, b, out: out.__setitem__(..., a[...])"),
+            "the kernel alone",
+        ),
+        (
+            "plain_beside_a_live_kernel",
+            _CROP,
+            f"    out = out[: x.shape[0], : x.shape[1]]\n    plain = {_PLAIN}\n"
+            "    return jnp.where(out == out, plain, plain)\n\n\n# Stage 2",
+            "the kernel alone",
+        ),
+        (
+            "plain_by_a_callback",
+            _CROP,
+            "    out = out[: x.shape[0], : x.shape[1]]\n"
+            "    return jax.pure_callback(lambda a, b: (2 * a + b).astype(a.dtype), out, x, y)\n\n\n# Stage 2",
+            "the kernel alone",
+        ),
         ("plain_for_one_row", _START, f"{_START}    if x.shape[0] == 1:\n        return {_PLAIN}\n", "no-kernel"),
         (
             "plain_on_a_cpu",
@@ -335,6 +356,13 @@ FAULTY += _models(
         "kernel-unused",
     ),
     (
+        "plain_beside_a_live_pipeline",
+        "interpret=interpret,\n        )(px, py)\n",
+        f"interpret=interpret,\n        )(px, py)\n    plain = padded({_PLAIN}, block)\n"
+        "    out = jnp.where(out == out, plain, plain)\n",
+        "the kernel alone",
+    ),
+    (
         "fewer_blocks",
         "            grid=grid_of(x.shape, block),\n            in",
         "            grid=(1, 1),\n            in",
@@ -397,6 +425,17 @@ HONEST = [
     *_models(
         "blocked_axpy",
         ("padding_repeats_the_edge", "((0, below), (0, right)))", '((0, below), (0, right)), mode="edge")'),
+        (
+            "padded_by_update",
+            "    return jnp.pad(matrix, ((0, below), (0, right)))",
+            "    whole = jnp.zeros((matrix.shape[0] + below, matrix.shape[1] + right), matrix.dtype)\n"
+            "    return whole.at[: matrix.shape[0], : matrix.shape[1]].set(matrix)",
+        ),
+        (
+            "rows_taken_by_number",
+            _CROP,
+            "    return jnp.take(out[:, : x.shape[1]], jnp.arange(x.shape[0]) % len(out), axis=0)\n\n\n# Stage 2",
+        ),
         ("doubles_by_adding", _SUM, "total = x + x + y"),
         ("other_order", _SUM, "total = y + x * 2.0"),
         ("message_without_shapes", 'f"shapes differ: {x.shape} and {y.shape}"', '"matrices of one shape are needed"'),

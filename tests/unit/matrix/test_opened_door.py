@@ -11,8 +11,8 @@ from jax.experimental import pallas as pl
 
 from kernel_audit.matrix.assemble import _opened
 from kernel_audit.matrix.batch import Told
-from kernel_audit.matrix.opened_door import changeable_answers, traced_for_target
 from kernel_audit.program import CandidateRaised
+from kernel_audit.program.opened_door import changeable_answers, traced_for_target
 
 KIND = "TPU v5 lite"
 SPEC = jax.ShapeDtypeStruct((8, 128), jnp.float32)

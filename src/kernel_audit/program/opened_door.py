@@ -14,7 +14,8 @@ from typing import Any
 
 import jax
 
-from kernel_audit.program import CandidateRaised, Program, capture
+from kernel_audit.program.capture import Program, capture
+from kernel_audit.program.raised import CandidateRaised
 
 TARGET = "tpu"
 Claim = Callable[..., AbstractContextManager[None]]
