@@ -150,7 +150,8 @@ def _slots(program: CaptureRecord) -> str:
     if _blocks_of(program) == 1 or len(program.kernels) != 1:
         return ""
     block, buffers = program.configuration["block"], program.configuration["buffers"]
-    found = sorted(each[0] for each in program.kernels[0].allocations if each[1:] == block)
+    # One slot is none of a pipeline's, which has two or more: a scratch of the author's own has the same shape.
+    found = sorted(each[0] for each in program.kernels[0].allocations if each[1:] == block and each[0] > 1)
     wanted = sorted([buffers, buffers, 2])
     if found == wanted:
         return ""

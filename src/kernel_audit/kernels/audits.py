@@ -26,6 +26,10 @@ _MATRIX = "f32[8,128]"
 
 # The lesson draws x, then y, shape after shape from one generator.
 LESSON_SHAPES = [{"m": m, "n": n} for m, n in [(1, 1), (8, 128), (9, 129), (17, 257)]]
+# Tiles and slots of the pipeline's inputs that lesson, assessment and audit try.
+TILES = [(8, 128), (16, 256)]
+SLOTS = [2, 3]
+CONFIGURATIONS = [(block, slots) for block in TILES for slots in SLOTS]
 # The assessment's fixtures, a large one with tails, and single rows and columns.
 SHAPES = [
     *LESSON_SHAPES,
@@ -119,7 +123,7 @@ _audit_of_axpy(
     "axpy",
     "kernel_audit.kernels.pipelined_axpy:pipelined_axpy",
     args=["x: T[m=257, n=513]", "y: like(x)"],
-    tuning={"block": [(8, 128), (16, 256)], "buffers": [2, 3], "no_pipelining": [False, True]},
+    tuning={"block": TILES, "buffers": SLOTS, "no_pipelining": [False, True]},
     refuses=[
         *_refused_operands(),
         *_refused_blocks(x=_MATRIX, y=_MATRIX),
@@ -136,7 +140,8 @@ _audit_of_axpy(
 )
 
 
-def _by_type_alone(refusals: list[Refusal]) -> list[Refusal]:
+def by_type_alone(refusals: list[Refusal]) -> list[Refusal]:
+    """Refusals of which the exception is promised and not what it says."""
     return [replace(each, names=[]) for each in refusals]
 
 
@@ -172,7 +177,7 @@ audit(
     results=["out: T[m, n]"],
     dtypes={"T": ["f32", "bf16"]},
     vary={"m": any, "n": any},
-    tuning={"block": [(8, 128), (16, 256)]},
+    tuning={"block": TILES},
     agreement=exact(),
     oracle=f"{_BIAS_RELU}:bias_relu_oracle",
     # max(-0, 0) may be either zero.
@@ -180,8 +185,8 @@ audit(
     invariants=[row_permutation("m")],
     refuses=[
         *_refused_biases(),
-        *_by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
-        *_by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
+        *by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
+        *by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
         refuse("unknown-mode", x=_MATRIX, bias="f32[128]", mode="fast", raises=ValueError),
         refuse("mode-of-the-pipeline", x=_MATRIX, bias="f32[128]", mode="simulate", raises=ValueError),
     ],
