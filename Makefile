@@ -3,7 +3,8 @@
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
-LOCKED := requirements-cpu.txt
+# On Linux x86-64 with the compiler of TPUs (the extra [tpu]), which needs no TPU.
+LOCKED := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),requirements-tpu.txt,requirements-cpu.txt)
 BIN := $(VENV)/bin
 # Errors only: pip warns of the user's own settings.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq

@@ -46,7 +46,7 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
     make_folder(work)
     with alone(work):
         try:
-            evidence, sources = observed(question, work, progress)
+            evidence, sources = observed(question, work, progress, compiling=True)
         except AuditError as error:
             if fresh and not isinstance(error, InternalError):
                 shutil.rmtree(work, ignore_errors=True)  # a request that cannot be honoured is no interrupted audit
@@ -65,5 +65,5 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
 def check(question: Question, progress: Progress) -> Answer:
     """The correctness matrix and what it decides; nothing is kept."""
     with scratch_folder() as folder:
-        evidence, _ = observed(question, folder, progress)
+        evidence, _ = observed(question, folder, progress, compiling=False)
     return Answer(evidence, decide(evidence))

@@ -1,5 +1,6 @@
 """What a kernel promises, and the audit file that states it. No JAX."""
 
+from kernel_audit.contract.checks import require_to_decide
 from kernel_audit.contract.declare import audit, declared
 from kernel_audit.contract.functions import AUDIT_MODULE, reference_to, source_file
 from kernel_audit.contract.model import (
@@ -14,12 +15,14 @@ from kernel_audit.contract.model import (
     Operand,
     Oracle,
     Precision,
+    Probe,
     Refusal,
     Sequence,
     Values,
     Worth,
 )
 from kernel_audit.contract.spec import parse_array
+from kernel_audit.contract.tuning import TargetTuning
 
 __all__ = [
     "AUDIT_MODULE",
@@ -34,13 +37,16 @@ __all__ = [
     "Operand",
     "Oracle",
     "Precision",
+    "Probe",
     "Refusal",
     "Sequence",
+    "TargetTuning",
     "Values",
     "Worth",
     "audit",
     "declared",
     "parse_array",
     "reference_to",
+    "require_to_decide",
     "source_file",
 ]

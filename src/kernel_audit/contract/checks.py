@@ -11,6 +11,7 @@ import msgspec
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.contract.model import Audit
 from kernel_audit.contract.spec import parse_array
+from kernel_audit.contract.tuning import TargetTuning, tables
 from kernel_audit.contract.words import FAMILIES, OBJECTIVES
 from kernel_audit.errors import AuditFileError, near
 from kernel_audit.records import encode
@@ -24,12 +25,12 @@ _OWN_CONTROLS = (
 _OWN_REFUSALS = ("door", "door-opened")
 
 
-def check_audit(audit: Audit, others: Iterable[Audit] = ()) -> None:
-    """Raises AuditFileError at the first thing that cannot hold."""
+def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = False) -> None:
+    """Raises AuditFileError at the first thing that cannot hold. `empty`: an empty list of baselines was stated."""
     _check_types(audit)
     _check_name(audit, others)
     _check_operands(audit)
-    _check_references(audit)
+    _check_references(audit, empty)
     _check_agreement(audit)
     _check_shapes(audit)
     _check_values(audit)
@@ -38,6 +39,7 @@ def check_audit(audit: Audit, others: Iterable[Audit] = ()) -> None:
     _check_controls(audit)
     _check_worth(audit)
     _check_reach(audit)
+    _check_tuning(audit)
 
 
 def _check_types(audit: Audit) -> None:
@@ -95,10 +97,11 @@ def _check_operands(audit: Audit) -> None:
                 ", ".join(sorted(used)),
                 repr(variable),
             )
-    for name in [*audit.tuning, *audit.modes, *audit.fixed]:
-        if sum(name in table for table in (audit.tuning, audit.modes, audit.fixed)) > 1:
+    tuned = [table for _, table in tables(audit.tuning)]
+    for name in dict.fromkeys(key for table in [*tuned, audit.modes, audit.fixed] for key in table):
+        if sum((any(name in table for table in tuned), name in audit.modes, name in audit.fixed)) > 1:
             raise _fault(audit, "a parameter stated twice", name, "one of tuning, modes and fixed", repr(name))
-    for name, choices in {**audit.dtypes, **audit.tuning, **audit.modes}.items():
+    for name, choices in [each for table in (audit.dtypes, *tuned, audit.modes) for each in table.items()]:
         if twice := _first_twice(choices):
             raise _fault(audit, "a choice stated twice", name, "distinct choices", twice)
 
@@ -113,8 +116,8 @@ def _first_twice(values: Iterable[Any]) -> str:
     return ""
 
 
-def _check_references(audit: Audit) -> None:
-    if not audit.baselines:
+def _check_references(audit: Audit, empty: bool) -> None:
+    if empty:
         raise _fault(
             audit,
             "no reference",
@@ -255,15 +258,41 @@ def _check_controls(audit: Audit) -> None:
 
 def _check_reach(audit: Audit) -> None:
     """How far the plan may go, and the devices that the decision is about."""
-    if audit.program_limit < 1:
-        raise _fault(audit, "a limit that no plan can keep", "program_limit", "1 or more", str(audit.program_limit))
+    for key, limit in (("program_limit", audit.program_limit), ("element_limit", audit.element_limit)):
+        if limit < 1:
+            raise _fault(audit, "a limit that no plan can keep", key, "1 or more", str(limit))
     for target in audit.targets or ():
         if not _TARGET.fullmatch(target):
             raise _fault(audit, "a target that cannot be read", "targets", "such as tpu:v5e or gpu:h200", repr(target))
 
 
+def _check_tuning(audit: Audit) -> None:
+    """Products of tuning name targets, and every target that the audit names has a configuration."""
+    if isinstance(audit.tuning, dict):
+        return
+    for index, product in enumerate(audit.tuning):
+        key = f"tuning[{index}]"
+        if not product.targets:
+            raise _fault(audit, "choices for no target", key, 'on("tpu", ...) or on("gpu", ...)', _on(product))
+        for target in product.targets:
+            if target not in ("tpu", "gpu") and not _TARGET.fullmatch(target):
+                raise _fault(
+                    audit, "a target that cannot be read", key, "tpu, gpu, or one such as tpu:v5e", repr(target)
+                )
+    for target in audit.targets or ():
+        if not audit.configurations_for(target):
+            stated = ", ".join(dict.fromkeys(each for product in audit.tuning for each in product.targets))
+            raise _fault(
+                audit, "a target without a configuration", "tuning", f"on({target!r}, ...)", f"only for {stated}"
+            )
+
+
+def _on(product: TargetTuning) -> str:
+    return f"on({', '.join(f'{name}={choices!r}' for name, choices in product.choices.items())})"
+
+
 def _check_worth(audit: Audit) -> None:
-    if audit.worth.objective not in OBJECTIVES:
+    if audit.worth.objective not in (*OBJECTIVES, "not-stated"):
         raise _fault(
             audit,
             "an unknown objective",
@@ -275,3 +304,21 @@ def _check_worth(audit: Audit) -> None:
         raise _fault(audit, "a part that is no line of text", "part", "the part's name, or nothing", repr(audit.part))
     if not 0 <= audit.worth.margin < 1:
         raise _fault(audit, "a margin that is no share", "worth", "a share in [0, 1)", str(audit.worth.margin))
+
+
+def require_to_decide(audit: Audit) -> None:
+    """Raises AuditFileError naming the word that is missing, for an audit that can only be inspected and compiled."""
+    examples = {
+        "baselines": 'baselines=[f]: an ordinary formulation under the same contract, or its place as "file.py:name"',
+        "worth": 'worth=step_time("train.py:step", 0.02), or another word for what is worth having',
+    }
+    for word in audit.missing_to_decide:
+        raise AuditFileError(
+            "an audit that can be inspected and compiled only",
+            stage="audit",
+            where=f"audit {audit.name!r}: {word}",
+            expected=examples[word],
+            got=f"no {word}",
+            settled=audit.declared_dims,
+            next_command="kernel-audit inspect, or state it in the audit file",
+        )

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernel_audit.contract.tuning import Tuning, configurations
 from kernel_audit.records import Record
 
 
 class FunctionRef(Record, kw_only=True):
-    """A function by place: `module` (dotted) or `file` (relative to the audit's folder), and its name there."""
+    """A function by place: `module` (dotted) or `file` (relative to the audit's folder), and its name there.
+
+    `factory`: it is no kernel but makes one. It is called with the configuration, the mode, the fixed keywords, and the
+    sizes of those dimensions that are among its parameters; what it gives back takes the operands.
+    """
 
     module: str | None = None
     file: str | None = None
     name: str
+    factory: bool = False
 
     @property
     def text(self) -> str:
@@ -122,6 +128,14 @@ class Door(Record, kw_only=True):
     raises: str
 
 
+class Probe(Record, kw_only=True):
+    """A builder of the candidate's kernel without its guard, to ask compilers what they take; `sweeps` are parameters that only
+    the builder has, with the choices to try."""
+
+    function: FunctionRef
+    sweeps: dict[str, list[Any]] = {}
+
+
 class Baseline(Record, kw_only=True):
     """An ordinary or library formulation under the same contract, with a line why it is strong."""
 
@@ -153,16 +167,21 @@ class Sequence(Record, kw_only=True):
 
 
 class Worth(Record, kw_only=True):
-    """What is worth having: one objective with its margin (a share), others as margins not to lose."""
+    """What is worth having: one objective with its margin (a share), others as margins not to lose.
 
-    objective: str
-    margin: float
+    Objective "not-stated": the audit says nothing of it, so that nothing can be decided.
+    """
+
+    objective: str = "not-stated"
+    margin: float = 0.0
     step: str | None = None
     not_to_lose: dict[str, float] = {}
 
 
 class Audit(Record, kw_only=True):
     """One question about one candidate, frozen. Its digest is the question's identity.
+
+    Without baselines, or without a stated worth, it can be inspected and compiled, and nothing else.
 
     `part` says which named part of the workload the candidate is; empty where the audit does not say.
     """
@@ -177,7 +196,7 @@ class Audit(Record, kw_only=True):
     dimensions: list[Dimension]
     dtypes: dict[str, list[str]]
     modes: dict[str, list[Any]] = {}
-    tuning: dict[str, list[Any]] = {}
+    tuning: Tuning = {}
     fixed: dict[str, Any] = {}
     precision: Precision
     agreement: Agreement
@@ -185,17 +204,25 @@ class Audit(Record, kw_only=True):
     invariants: list[Invariant] = []
     refusals: list[Refusal] = []
     door: Door | None = None
+    probe: Probe | None = None
     controls: list[ControlFunction] = []
     shapes: list[dict[str, int]] = []
     sequences: list[Sequence] = []
     program_limit: int = 256
+    element_limit: int = 1 << 26
     targets: list[str] | None = None
-    worth: Worth
+    worth: Worth = Worth()
     part: str = ""
     prediction: str = ""
 
     def dimension(self, name: str) -> Dimension:
         return next(each for each in self.dimensions if each.name == name)
+
+    @property
+    def missing_to_decide(self) -> list[str]:
+        """The words of `audit` that are not stated and without which a kernel cannot be checked or decided about."""
+        stated = {"baselines": bool(self.baselines), "worth": self.worth.objective != "not-stated"}
+        return [word for word, there in stated.items() if not there]
 
     @property
     def declared_dims(self) -> dict[str, int]:
@@ -208,6 +235,14 @@ class Audit(Record, kw_only=True):
         for variable, choices in self.dtypes.items():
             bindings = [{**each, variable: choice} for each in bindings for choice in choices]
         return bindings
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Every choice of tuning, in order, whatever target it is for."""
+        return configurations(self.tuning)
+
+    def configurations_for(self, target: str) -> list[dict[str, Any]]:
+        """Those declared for a target, such as "tpu:v5e", or for some target of a kind, "tpu"; perhaps none."""
+        return configurations(self.tuning, target)
 
     def admits(self, dims: dict[str, int]) -> bool:
         """Whether the contract promises anything at these sizes."""

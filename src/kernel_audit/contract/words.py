@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import replace
+
 from kernel_audit.contract.functions import reference_to
 from kernel_audit.contract.model import (
     Agreement,
     Baseline,
     ControlFunction,
     Door,
+    FunctionRef,
     Invariant,
+    Probe,
     Refusal,
     Sequence,
     Values,
     Worth,
 )
+from kernel_audit.contract.tuning import TargetTuning
 from kernel_audit.errors import AuditFileError
 
 FAMILIES = (
@@ -106,6 +111,14 @@ def row_permutation(dim: str) -> Invariant:
     return Invariant(kind="row-permutation", dim=dim)
 
 
+def on(*targets: str, **choices: list[Any]) -> TargetTuning:
+    """Choices of tuning for some targets only, in a list under `tuning=`: `on("tpu", rows=[512, 1024])`.
+
+    A target is a kind, "tpu" or "gpu", or one device, such as "tpu:v5e". Without choices: the keywords as they are.
+    """
+    return TargetTuning(targets=list(targets), choices=choices)
+
+
 def refuse(name: str, *, raises: type[BaseException] | str, names: list[str] | None = None, **changes: Any) -> Refusal:
     """An input that must be rejected before launch.
 
@@ -123,10 +136,22 @@ def door(*, raises: type[BaseException] | str, **keywords: Any) -> Door:
     return Door(keywords=keywords, raises=raises if isinstance(raises, str) else raises.__name__)
 
 
+def probe(function: Callable[..., Any] | str, **sweeps: list[Any]) -> Probe:
+    """An unguarded builder of the candidate's kernel, for `compile --probe`. It takes the operands, and the tuning as keywords;
+    `sweeps` are choices of parameters that only it has."""
+    return Probe(function=reference_to(function, where="probe"), sweeps=dict(sweeps))
+
+
 def baseline(function: Callable[..., Any] | str, *, strong: str, name: str | None = None) -> Baseline:
     """A formulation under the same contract; `strong` says in a line why it is a fair opponent."""
     ref = reference_to(function, where="baselines")
     return Baseline(name=name or ref.name, function=ref, strong=strong)
+
+
+def built_by(factory: Callable[..., Any] | str) -> FunctionRef:
+    """A candidate that must be made first: `factory(**configuration, **mode, **fixed)` gives the function that takes the
+    operands. The sizes of dimensions that are among its parameters are given to it, too."""
+    return replace(reference_to(factory, where="candidate=built_by(...)"), factory=True)
 
 
 def control(name: str, function: Callable[..., Any] | str) -> ControlFunction:

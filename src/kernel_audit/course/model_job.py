@@ -76,7 +76,7 @@ def try_kernel(
     "pipeline:NUMBER".
     """
     model = {"folder": folder, "file": file, "name": name, "parameters": parameters}
-    with changeable_answers(DEVICE_KIND) as claim, loaded(steps, **model) as function:
+    with changeable_answers("tpu", DEVICE_KIND) as claim, loaded(steps, **model) as function:
         if function is not None:
             _trace_and_call(steps, function, name, neighbours, calls)
             if target is not None:

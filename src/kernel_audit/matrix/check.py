@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from kernel_audit.contract import Audit
+from kernel_audit.contract import Audit, require_to_decide
 from kernel_audit.errors import AuditFileError, near
 from kernel_audit.matrix.assemble import Assembly
 from kernel_audit.matrix.laboratory import Laboratory
 from kernel_audit.matrix.observe import baseline_plan, observe
-from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, make_plan, sequence_plan, stated_blocks
+from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, for_gpus_alone, make_plan, sequence_plan, stated_blocks
 from kernel_audit.matrix.stages import Observed, Stages
 from kernel_audit.records import Plan
 
@@ -36,9 +36,7 @@ class Matrix:
 
 def engines_of(audit: Audit) -> list[str]:
     """The interpreters that an audit's kernels can run in: the TPU interpreter models no GPU."""
-    if audit.targets and all(each.startswith("gpu") for each in audit.targets):
-        return [GENERIC]
-    return [GENERIC, TPU_INTERPRETER]
+    return [GENERIC] if for_gpus_alone(audit) else [GENERIC, TPU_INTERPRETER]
 
 
 def check_matrix(
@@ -53,8 +51,9 @@ def check_matrix(
     """Plans, observes and compares.
 
     `only` names a fixture sequence, or is a pattern that cell ids must contain. `quick` takes the shapes that the audit
-    states and derives none from blocks.
+    states and derives none from blocks. Raises AuditFileError for an audit without baselines or worth.
     """
+    require_to_decide(audit)
     stages = Stages(audit, laboratory)
     plan = _plan(stages, late_seed, progress, only, quick)
     total = _steps(audit, plan)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import msgspec
 import numpy as np
 
 from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
+from kernel_audit.inspect import inspect_program
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
-from kernel_audit.matrix.plan import GENERIC
+from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
 from kernel_audit.program import (
     CandidateRaised,
     Generic,
@@ -28,10 +31,15 @@ from kernel_audit.program import (
     refuse_by_name,
     run_simulated,
 )
-from kernel_audit.program.opened_door import changeable_answers, traced_for_target
+from kernel_audit.program.opened_door import Claim, changeable_answers, traced_for_target
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
-DEVICE_KIND = "TPU v5 lite"
+# What a kernel is traced for: (backend, kind of device). A program of both kinds of target is traced for a TPU.
+TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
+
+
+def _traced_for(audit: Audit) -> tuple[str, str]:
+    return GPU if for_gpus_alone(audit) else TPU
 
 
 class Subject:
@@ -39,11 +47,13 @@ class Subject:
 
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
+        self.backend, self.device_kind = _traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
         self._before = set(sys.modules)
         state = watched_state()
         steps.begin(IMPORT)
-        self.function = load_function(msgspec.convert(function, FunctionRef), self.roots)
+        self.reference = msgspec.convert(function, FunctionRef)
+        self.function = load_function(self.reference, self.roots)
         self._state = state
         steps.finish(IMPORT, {"sources": sources(self._before), "tampered": self.tampered()})
         self._known = set(sys.modules)
@@ -56,22 +66,73 @@ class Subject:
     def tampered(self) -> list[str]:
         return tampered(self._state)
 
-    def capture(self, plan: ProgramPlan, *, tuned: bool) -> Program:
-        """The program of a plan; a baseline has no tuning."""
-        operands = tuple(
+    def made(self, keywords: dict[str, Any], dims: dict[str, int]) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """(function, keywords that it still needs). A factory is called with the keywords and the sizes it takes."""
+        if not self.reference.factory:
+            return self.function, keywords
+        parameters = inspect.signature(self.function).parameters
+        sizes = {name: size for name, size in dims.items() if name in parameters and name not in keywords}
+        return self.function(**keywords, **sizes), {}
+
+    def captured(
+        self, operands: tuple[Any, ...], keywords: dict[str, Any], dims: dict[str, int], device_kind: str | None = None
+    ) -> Program:
+        """The candidate's program for these operands. Raises CandidateRaised for a factory that raises, too."""
+        device_kind = device_kind or self.device_kind
+        with described(device_kind):
+            try:
+                function, left = self.made(keywords, dims)
+            except Exception as error:
+                raise CandidateRaised(error, where=self.reference.text) from error
+        return capture(function, operands, keywords=left, device_kind=device_kind)
+
+    def operands(self, plan: ProgramPlan) -> tuple[jax.ShapeDtypeStruct, ...]:
+        return tuple(
             jax.ShapeDtypeStruct(each.shape(plan.dims), plan.binding.get(each.dtype, each.dtype))
             for each in self.audit.operands
         )
+
+    def capture(self, plan: ProgramPlan, *, tuned: bool, device_kind: str | None = None) -> Program:
+        """The program of a plan; a baseline has no tuning."""
         extra = (self.audit.fixed, plan.configuration) if tuned else ()
-        return capture(self.function, operands, keywords=as_keywords(plan.mode, *extra), device_kind=DEVICE_KIND)
+        return self.captured(self.operands(plan), as_keywords(plan.mode, *extra), plan.dims, device_kind)
+
+    def pullback(self, plan: ProgramPlan, device_kind: str | None = None) -> Program:
+        """The program that gives the gradients of the operands of a floating dtype, for ones as cotangents.
+
+        Raises CandidateRaised where the candidate cannot be differentiated at these operands.
+        """
+        keywords = as_keywords(plan.mode, self.audit.fixed, plan.configuration)
+        operands = self.operands(plan)
+        differentiable = [index for index, each in enumerate(operands) if jnp.issubdtype(each.dtype, jnp.floating)]
+
+        def gradients(*given: Any) -> Any:
+            function, left = self.made(keywords, plan.dims)
+
+            def of_floats(*floats: Any) -> list[Any]:
+                whole = list(given)
+                for index, each in zip(differentiable, floats, strict=True):
+                    whole[index] = each
+                results = jax.tree.leaves(function(*whole, **left))
+                return [each for each in results if jnp.issubdtype(each.dtype, jnp.floating)]
+
+            results, pull = jax.vjp(of_floats, *[given[index] for index in differentiable])
+            return pull([jnp.ones(each.shape, each.dtype) for each in results])
+
+        return capture(gradients, operands, device_kind=device_kind or self.device_kind)
+
+
+def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[list[str]]:
+    """The backend that a candidate is told while it is imported and traced."""
+    return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
 
 
 def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
     """Captures one program a configuration and tells the block shapes of its kernels: the plan needs them."""
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, audit["candidate"], roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
-            with _step(steps, plan.key, subject) as told:
+            with guarded_step(steps, plan.key, subject) as told:
                 told["kernels"] = msgspec.to_builtins(subject.capture(plan, tuned=True).kernels)
 
 
@@ -82,11 +143,11 @@ def capture_programs(
     function = audit["candidate"]
     if side != "candidate":
         function = next(each["function"] for each in audit["baselines"] if each["name"] == side)
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, function, roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             arrays: dict[str, np.ndarray] = {}
-            with _step(steps, plan.key, subject, arrays) as told:
+            with guarded_step(steps, plan.key, subject, arrays) as told:
                 _capture_one(subject, plan, side, told, arrays)
 
 
@@ -98,6 +159,7 @@ def _capture_one(
     exports: dict[str, str] = {}
     if tuned:
         told.update(_second_looks(subject, plan, program))
+        told.update(_read(subject, plan, program))
     if plan.engine == GENERIC:
         try:
             refuse_by_name(program, Generic())
@@ -112,12 +174,23 @@ def _capture_one(
     )
 
 
+def _read(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
+    """The program's kernels, read; what cannot be read costs its record and nothing else."""
+    try:
+        found = inspect_program(
+            program, key=plan.key, targets=subject.audit.targets, arithmetic=subject.audit.precision.arithmetic
+        )
+    except Exception as error:
+        return {"not_inspected": f"{type(error).__name__}: {error}"[:300]}
+    return {"inspected": msgspec.to_builtins(found)}
+
+
 def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
     """Whether the program is the same where the backend is said to be a CPU; if not, whether a plain second trace is."""
     looks = _look_again(subject, plan, program, "as_cpu", "cpu")
     if looks["as_cpu"]:
         return {**looks, "retrace": True}
-    return {**looks, **_look_again(subject, plan, program, "retrace", "tpu")}
+    return {**looks, **_look_again(subject, plan, program, "retrace", subject.backend)}
 
 
 def _look_again(subject: Subject, plan: ProgramPlan, program: Program, name: str, backend: str) -> dict[str, Any]:
@@ -149,7 +222,7 @@ def simulate(
         for cell in cells:
             arrays: dict[str, np.ndarray] = {}
             plan = plans[cell["program"]]
-            with _step(steps, cell["id"], subject, arrays) as told:
+            with guarded_step(steps, cell["id"], subject, arrays) as told:
                 told.update(actual_backend=jax.devices()[0].platform, poison=mode.uninitialized_memory)
                 first = plan.key not in made
                 if first:
@@ -177,19 +250,27 @@ def _simulated_call(
 
 def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
     """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
-    with changeable_answers(DEVICE_KIND) as claim:
+    target, device_kind = _traced_for(msgspec.convert(audit, Audit))
+    with changeable_answers(target, device_kind) as claim:
         subject = Subject(steps, audit, audit["candidate"], roots)
         for refusal in subject.audit.refusals:
-            with _step(steps, refusal.name, subject) as told:
+            with guarded_step(steps, refusal.name, subject) as told:
                 told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
         if subject.audit.door is not None:
-            keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
-            with _step(steps, "door", subject) as told:
-                told.update(_try(subject, {}, keywords))
-            with _step(steps, "door-opened", subject) as told:
-                program = traced_for_target(subject.function, _operands(subject, {}), keywords, DEVICE_KIND, claim)
-                told["authored"] = [kernel.authored_interpret for kernel in program.kernels]
-                told["live"] = len(program.live_kernels())
+            _try_door(steps, subject, claim)
+
+
+def _try_door(steps: Any, subject: Subject, claim: Claim) -> None:
+    """The candidate's own door to a target, here where there is none; then as if there were one."""
+    assert subject.audit.door is not None
+    keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
+    with guarded_step(steps, "door", subject) as told:
+        told.update(_try(subject, {}, keywords))
+    with guarded_step(steps, "door-opened", subject) as told:
+        operands, dims = _operands(subject, {}), subject.audit.declared_dims
+        program = traced_for_target(lambda: subject.captured(operands, keywords, dims), claim)
+        told["authored"] = [kernel.authored_interpret for kernel in program.kernels]
+        told["live"] = len(program.live_kernels())
 
 
 def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtypeStruct, ...]:
@@ -207,8 +288,9 @@ def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtype
 def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
     """What the candidate says to these operands, before anything is launched."""
     try:
-        with described(DEVICE_KIND):
-            jax.make_jaxpr(lambda *given: subject.function(*given, **keywords))(*_operands(subject, changed))
+        with described(subject.device_kind):
+            function, left = subject.made(keywords, subject.audit.declared_dims)
+            jax.make_jaxpr(lambda *given: function(*given, **left))(*_operands(subject, changed))
     except Exception as error:
         kinds = [kind.__name__ for kind in type(error).__mro__]
         return {"raised": type(error).__name__, "kinds": kinds, "message": str(error)[:500]}
@@ -216,7 +298,7 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
 
 
 @contextlib.contextmanager
-def _step(
+def guarded_step(
     steps: Any, name: str, subject: Subject, arrays: dict[str, np.ndarray] | None = None
 ) -> Iterator[dict[str, Any]]:
     """A step whose value says what the candidate raised while traced and what it tampered with."""

@@ -19,6 +19,7 @@ from kernel_audit.program.kernels import find_kernels
 from kernel_audit.program.known import refuse_by_name
 from kernel_audit.program.modes import Generic, Mode, Target, TpuInterpreter, interpret_value
 from kernel_audit.program.packed import Sidecar, pack
+from kernel_audit.program.pipelines import EmittedPipeline, recorded_pipelines
 from kernel_audit.program.raised import CandidateRaised, without_folders
 from kernel_audit.program.rewrite import set_interpret
 from kernel_audit.records import CaptureRecord, Kernel
@@ -52,14 +53,14 @@ def capture(
         flat_results, out_tree = jax.tree.flatten(results)
         return flat_results
 
-    with described(device_kind):
+    with described(device_kind), recorded_pipelines() as pipelines:
         try:
             jaxpr = jax.make_jaxpr(flat)(*specs)
         except (Exception, SystemExit) as error:
             raise CandidateRaised(error, where=_name_of(fn)) from error
     _refuse_leaked_tracers(jaxpr, where=_name_of(fn))
     donated = _donated(jaxpr) if donate is None else tuple(sorted(donate))
-    return Program(jaxpr, specs, in_tree, out_tree, donated, device_kind)
+    return Program(jaxpr, specs, in_tree, out_tree, donated, device_kind, pipelines)
 
 
 class Program:
@@ -67,7 +68,8 @@ class Program:
 
     `digest` identifies the program whatever the mode ("sha256:<hex>"); it belongs to one JAX version. `kernels` are
     records, `operands` and `results` texts such as "float32[8,128]", `donated` flat operand indices, `out_tree` the
-    tree of the results, `specs` one ShapeDtypeStruct for each flat operand.
+    tree of the results, `specs` one ShapeDtypeStruct for each flat operand, `pipelines` what each `emit_pipeline` that
+    was traced for it was given.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Program:
         out_tree: Any,
         donated: tuple[int, ...],
         device_kind: str,
+        pipelines: Sequence[EmittedPipeline] = (),
     ) -> None:
         self.jaxpr = jaxpr
         self.specs = specs
@@ -85,6 +88,7 @@ class Program:
         self.out_tree = out_tree
         self.donated = donated
         self.device_kind = device_kind
+        self.pipelines = tuple(pipelines)
         self.operands = [array_text(each.shape, each.dtype) for each in specs]
         self.results = [array_text(each.shape, each.dtype) for each in jaxpr.out_avals]
         self.kernels = find_kernels(jaxpr)
@@ -108,10 +112,11 @@ class Program:
         """
         refuse_by_name(self, mode)
         if mode not in self._executables:
-            self._executables[mode] = self._made_executable(mode)
+            self._executables[mode] = self.fresh_executable(mode)
         return self._executables[mode]
 
-    def _made_executable(self, mode: Mode) -> Executable:
+    def fresh_executable(self, mode: Mode) -> Executable:
+        """A callable of its own, traced and compiled when it is first called. Raises EnvironmentFault as `executable`."""
         axes = placement.mesh_axes(self.specs)
         shardings = placement.lay_over(axes, [placement.spec_of(each) for each in self.specs]) if axes else None
         options: dict[str, Any] = {}

@@ -250,3 +250,46 @@ def without_dead_code(jaxpr: Any) -> Any:
     opened = open_jaxpr(jaxpr)
     live, _ = partial_eval.dce_jaxpr(opened, [True] * len(opened.outvars))
     return live
+
+
+def dma_ends(equation: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """((source, its transforms), (destination, its transforms)) of a `dma_start` equation, as variables of the jaxpr.
+
+    Up to 0.10 reference and transforms are neighbours in the flat operands; later they are one `TransformedRef`.
+    """
+    parts = jax.tree.unflatten(equation.params["tree"], equation.invars)
+    if hasattr(parts[0], "transforms"):
+        return (parts[0].ref, parts[0].transforms), (parts[1].ref, parts[1].transforms)
+    node = equation.params["tree"].children()[1].node_data()
+    if node is not None and node[0] is tuple:
+        return (parts[0], parts[1]), (parts[2], parts[3])
+    return (parts[0], ()), (parts[1], ())
+
+
+def scan_counts(equation: Any) -> tuple[int, int]:
+    """(constants, carried values) of a `scan` equation: its first operands. From 0.11 on a tree holds the counts."""
+    parameters = equation.params
+    if "num_consts" in parameters:
+        return parameters["num_consts"], parameters["num_carry"]
+    consts, carry, _ = parameters["ft_in"].unpack()
+    return len(consts), len(carry)
+
+
+def pipeline_allocator() -> tuple[ModuleType, str]:
+    """The module and name of the function that every `emit_pipeline` asks for its buffers; private from 0.10 on."""
+    from jax._src.pallas.mosaic import pipeline
+
+    name = "make_pipeline_allocations"
+    return pipeline, name if hasattr(pipeline, name) else f"_{name}"
+
+
+def lowers_on_tpu(primitive: Any) -> bool | None:
+    """Whether this JAX knows how to lower a primitive for a TPU's TensorCore; None where its table is not where it was."""
+    try:
+        from jax._src.pallas.mosaic import lowering
+
+        rules = lowering.lowering_rules
+        table = next(each for core_type, each in rules.items() if getattr(core_type, "name", "") == "TC")
+    except (ImportError, AttributeError, StopIteration):
+        return None
+    return primitive in table

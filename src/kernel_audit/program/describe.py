@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
 
 from kernel_audit.program import compat
+from kernel_audit.program.raised import is_the_candidates
 
 _latest: str | None = None
 
@@ -44,16 +47,26 @@ def described(device_kind: str, num_cores: int = 1) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def claimed_backend(name: str) -> Iterator[None]:
-    """While open, `jax.default_backend()` answers `name`.
+def claimed_backend(name: str) -> Iterator[list[str]]:
+    """While open, `jax.default_backend()` answers `name`. Yields a list that grows with each place outside of the libraries
+    that asks ("file.py:line").
 
     Enter it before the candidate is imported: then `from jax import default_backend` is caught as well.
     `jax.devices()[0].platform` is not.
     """
     original = jax.default_backend
-    jax.default_backend = _constant(name)
+    asked: list[str] = []
+
+    def answered(*_args: Any, **_kwargs: Any) -> str:
+        caller = sys._getframe(1)
+        module = str(caller.f_globals.get("__name__", ""))
+        if is_the_candidates(caller.f_code.co_filename, module):
+            asked.append(f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}")
+        return name
+
+    jax.default_backend = answered
     try:
-        yield
+        yield asked
     finally:
         jax.default_backend = original
 

@@ -7,17 +7,18 @@ one that asks `jax.default_backend()`.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
-from kernel_audit.program.capture import Program, capture
+from kernel_audit.program.capture import Program
 from kernel_audit.program.raised import CandidateRaised
 
-TARGET = "tpu"
+# target -> what JAX calls its backend and its devices
+PLATFORMS = {"tpu": ("tpu",), "gpu": ("gpu", "cuda")}
 Claim = Callable[..., AbstractContextManager[None]]
 
 
@@ -25,16 +26,17 @@ Claim = Callable[..., AbstractContextManager[None]]
 class ClaimedDevice:
     """A device of the target, as far as a guard asks for it."""
 
+    platform: str
     device_kind: str
-    platform: str = TARGET
     id: int = 0
     process_index: int = 0
 
 
 @contextlib.contextmanager
-def changeable_answers(device_kind: str) -> Iterator[Claim]:
-    """Yields a context manager: while it is open `jax.default_backend()` answers "tpu", and with `devices=True`
-    `jax.devices()` and `jax.local_devices()` give one of `device_kind`. Enter this before the candidate is imported.
+def changeable_answers(target: str, device_kind: str) -> Iterator[Claim]:
+    """Yields a context manager: while it is open `jax.default_backend()` answers `target` ("tpu" or "gpu"), and with
+    `devices=True` `jax.devices()` and `jax.local_devices()` give one of `device_kind`. Enter this before the candidate is
+    imported.
     """
     true = {name: getattr(jax, name) for name in ("default_backend", "devices", "local_devices")}
     claimed: set[str] = set()
@@ -48,13 +50,13 @@ def changeable_answers(device_kind: str) -> Iterator[Claim]:
             claimed.clear()
 
     def default_backend() -> str:
-        return TARGET if "default_backend" in claimed else true["default_backend"]()
+        return target if "default_backend" in claimed else true["default_backend"]()
 
     def devices_by(name: str) -> Callable[..., list[Any]]:
         def devices(*args: Any, **keywords: Any) -> list[Any]:
             asked = keywords.get("backend", args[-1] if args else None)
-            if name in claimed and asked in (None, TARGET):
-                return [ClaimedDevice(device_kind)]
+            if name in claimed and asked in (None, *PLATFORMS[target]):
+                return [ClaimedDevice(target, device_kind)]
             return true[name](*args, **keywords)
 
         return devices
@@ -70,17 +72,15 @@ def changeable_answers(device_kind: str) -> Iterator[Claim]:
             setattr(jax, name, answer)
 
 
-def traced_for_target(
-    function: Callable[..., Any], operands: Sequence[Any], keywords: Mapping[str, Any], device_kind: str, claim: Claim
-) -> Program:
-    """The program of the candidate's target mode, as under `jax.jit` on a target.
+def traced_for_target(trace: Callable[[], Program], claim: Claim) -> Program:
+    """The program that `trace` captures of the candidate's target mode, as under `jax.jit` on a target.
 
     Devices are claimed only for a guard that asks for them: a candidate that lays arrays over devices needs true ones.
     Raises CandidateRaised with what the candidate raised even then.
     """
     try:
         with claim():
-            return capture(function, operands, keywords=keywords, device_kind=device_kind)
+            return trace()
     except CandidateRaised:
         with claim(devices=True):
-            return capture(function, operands, keywords=keywords, device_kind=device_kind)
+            return trace()

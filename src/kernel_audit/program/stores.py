@@ -31,7 +31,7 @@ def _stored_variables(body: Any, watched: set[Any]) -> set[Any]:
         elif name == "dma_start":
             stored |= _among([compat.dma_destination(equation)], watched)
         else:
-            for outer, inner, jaxpr in _passed_on(equation):
+            for outer, inner, jaxpr in passed_on(equation):
                 named = {b: a for a, b in zip(outer, inner, strict=False) if _among([a], watched)}
                 stored |= {named[each] for each in _stored_variables(jaxpr, set(named))} if named else set()
     return stored
@@ -41,7 +41,7 @@ def _among(variables: Sequence[Any], watched: set[Any]) -> set[Any]:
     return {each for each in variables if not isinstance(each, compat.Literal) and each in watched}
 
 
-def _passed_on(equation: Any) -> Iterator[tuple[Sequence[Any], Sequence[Any], Any]]:
+def passed_on(equation: Any) -> Iterator[tuple[Sequence[Any], Sequence[Any], Any]]:
     """(operands of the equation, variables that stand for them inside, inner jaxpr) for each inner jaxpr."""
     name = equation.primitive.name
     for parameter, _, jaxpr in inner_jaxprs(equation.params):

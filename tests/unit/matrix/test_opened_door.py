@@ -11,7 +11,7 @@ from jax.experimental import pallas as pl
 
 from kernel_audit.matrix.assemble import _opened
 from kernel_audit.matrix.batch import Told
-from kernel_audit.program import CandidateRaised
+from kernel_audit.program import CandidateRaised, capture
 from kernel_audit.program.opened_door import changeable_answers, traced_for_target
 
 KIND = "TPU v5 lite"
@@ -20,10 +20,10 @@ SPEC = jax.ShapeDtypeStruct((8, 128), jnp.float32)
 
 def told(function):
     """What a subject worker tells of a target mode."""
-    with changeable_answers(KIND) as claim:
+    with changeable_answers("tpu", KIND) as claim:
         made = function()
         try:
-            program = traced_for_target(made, [SPEC], {}, KIND, claim)
+            program = traced_for_target(lambda: capture(made, [SPEC], device_kind=KIND), claim)
         except CandidateRaised as error:
             refused = {"raised": error.type_name, "message": error.message, "at": error.location}
             return Told("finished", {"refused": refused}, Path())
@@ -89,10 +89,12 @@ def test_a_worker_that_died_is_no_open_door():
 
 def test_answers_are_the_true_ones_again():
     before = jax.default_backend, jax.devices, jax.local_devices
-    with changeable_answers(KIND) as claim:
+    with changeable_answers("tpu", KIND) as claim:
         assert jax.default_backend() == "cpu" and jax.devices()[0].platform == "cpu"
         with claim():
             assert jax.default_backend() == "tpu" and jax.devices()[0].platform == "cpu"
             assert jax.devices("cpu")[0].platform == "cpu"
         assert jax.default_backend() == "cpu"
+    with changeable_answers("gpu", "NVIDIA H200") as claim, claim(devices=True):
+        assert jax.default_backend() == "gpu" and jax.devices("cuda")[0].platform == "gpu"
     assert (jax.default_backend, jax.devices, jax.local_devices) == before

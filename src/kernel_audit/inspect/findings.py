@@ -1,0 +1,293 @@
+"""Faults that can be seen before anything runs, named only where they are certain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from kernel_audit.inspect.body import equations_within, precision_of
+from kernel_audit.inspect.equation import KernelEquation, Mapping
+from kernel_audit.inspect.index_map import affine_indices, axis_name, reads_prefetched
+from kernel_audit.inspect.moved import Moved
+from kernel_audit.inspect.offsets import overflows
+from kernel_audit.inspect.resources import buffer_model
+from kernel_audit.inspect.updates import Uses, uses_of
+from kernel_audit.program import compat
+from kernel_audit.records import DeviceDescription, Finding, Traffic
+
+COST_TOLERANCE = 0.10
+LANES, SUBLANES = 128, 8
+_ADDS = frozenset({"add", "add_any", "sub", "dot_general"})
+_NARROW = frozenset({"bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"})
+_ROUNDING = frozenset(
+    {
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "exp",
+        "exp2",
+        "log",
+        "tanh",
+        "logistic",
+        "sqrt",
+        "rsqrt",
+        "pow",
+        "reduce_sum",
+        "erf",
+        "dot_general",
+    }
+)
+Grid = Sequence[int | None]
+
+
+def findings_of(
+    kernel: KernelEquation,
+    moves: Sequence[Moved],
+    grid: Grid,
+    traffic: Traffic,
+    devices: Sequence[DeviceDescription],
+    arithmetic: str | None,
+    dropped: frozenset[int] = frozenset(),
+) -> list[Finding]:
+    """Every certain fault of a kernel. The audit's contract gives `arithmetic`; without it nothing is below it.
+
+    `dropped` are results that the program never reads.
+    """
+    uses = uses_of(kernel)
+    found = [
+        *_of_indices(kernel, moves, grid),
+        *_of_results(kernel, [each for each in moves if not _is_dropped(each, dropped)], uses),
+        *_of_accumulators(kernel, moves, uses, arithmetic),
+        *_of_operands(kernel, uses),
+        *_of_offsets(kernel, grid),
+        *_of_precision(kernel, arithmetic),
+        *_of_cost(kernel, traffic),
+        *_of_tpu(kernel, devices),
+    ]
+    return found
+
+
+def _is_dropped(moved: Moved, dropped: frozenset[int]) -> bool:
+    return moved.mapping.role == "output" and moved.mapping.position in dropped
+
+
+def _finding(kernel: KernelEquation, code: str, text: str, scope: str = "any target") -> Finding:
+    return Finding(code=code, subject="kernel", text=f"{kernel.name}: {text}", scope=scope, records=[kernel.path])
+
+
+def _of_indices(kernel: KernelEquation, moves: Sequence[Moved], grid: Grid) -> Iterator[Finding]:
+    for each in moves:
+        outside = each.visits.out_of_range
+        if not outside:
+            continue
+        mapping = each.mapping
+        dim = _counted_in_elements(mapping, grid)
+        if dim is not None:
+            text = f"the index map of {mapping.name} gives elements where it must give blocks of {mapping.block[dim]}"
+            yield _finding(
+                kernel, "block-index-in-elements", f"{text}: {outside} programs are outside {_array(mapping)}"
+            )
+        else:
+            text = f"{outside} programs have a block of {mapping.name} that lies outside {_array(mapping)}"
+            yield _finding(kernel, "block-out-of-range", text)
+
+
+def _counted_in_elements(mapping: Mapping, grid: Grid) -> int | None:
+    """A dimension whose index grows by the block's size along an axis, and is in range when divided by it."""
+    if not mapping.piped or None in grid:
+        return None
+    forms = affine_indices(mapping, len(grid))
+    for dim, (form, kind, count) in enumerate(zip(forms, mapping.dims, mapping.counts, strict=True)):
+        if form is None or kind.kind != "blocked" or kind.size < 2 or not form.axes:
+            continue
+        steps = [abs(form.coefficients[axis]) for axis in form.axes if grid[axis] != 1]
+        highest = form.constant + sum(max(0, form.coefficients[axis] * ((grid[axis] or 1) - 1)) for axis in form.axes)
+        if steps and all(step % kind.size == 0 for step in steps) and count <= highest < count * kind.size:
+            return dim
+    return None
+
+
+def _of_results(kernel: KernelEquation, moves: Sequence[Moved], uses: Uses) -> Iterator[Finding]:
+    aliased = {output for _, output in kernel.aliases}
+    for each in moves:
+        mapping, found = each.mapping, each.visits
+        if mapping.role != "output":
+            continue
+        blocks = f"{math.prod(each.counts)} blocks of {mapping.name} {_array(mapping)}"
+        if found.uncovered and mapping.position not in aliased:  # of an aliased result the operand's blocks stay
+            yield _finding(kernel, "block-uncovered", f"no program writes {found.uncovered} of {blocks}")
+        if kernel.platform == "tpu" and found.revisited and mapping.position not in aliased:
+            text = f"{found.revisited} of {blocks} are written again after another block came between"
+            yield _finding(kernel, "block-revisited", text, "TPU")
+        if found.shared_parallel and kernel.platform == "tpu":
+            axes = [axis_name(axis) for axis, each in enumerate(kernel.semantics) if "parallel" in each]
+            text = f"programs that differ along the parallel axes {', '.join(axes)} share {found.shared_parallel} of {blocks}"
+            yield _finding(kernel, "parallel-axis-shared", text, "TPU")
+        if (
+            ("output", mapping.position) not in uses.touched
+            and mapping.position not in aliased
+            and math.prod(mapping.shape)
+        ):
+            yield _finding(kernel, "result-unwritten", f"the body never stores to {mapping.name}")
+
+
+def _of_accumulators(
+    kernel: KernelEquation, moves: Sequence[Moved], uses: Uses, arithmetic: str | None
+) -> Iterator[Finding]:
+    aliased = {("output", output) for _, output in kernel.aliases}
+    told: set[tuple[str, tuple[str, int]]] = set()
+    for update in uses.updates:
+        name = _name_of(kernel, update.label)
+        if update.label[0] in ("input", "prefetched"):
+            continue
+        key = ("start", update.label)
+        if update.first and update.certain and update.operations and update.label not in aliased and key not in told:
+            told.add(key)
+            yield _finding(kernel, "accumulator-uninitialised", f"{name} is added to before anything was stored there")
+        narrow = update.dtype in _NARROW and update.dtype != arithmetic and bool(update.operations & _ADDS)
+        if narrow and ("narrow", update.label) not in told and _goes_on(kernel, moves, update.label, update.in_loop):
+            told.add(("narrow", update.label))
+            yield _finding(kernel, "accumulator-narrow", f"{name} adds up in {update.dtype} over more than one step")
+
+
+def _goes_on(kernel: KernelEquation, moves: Sequence[Moved], label: tuple[str, int], in_loop: bool) -> bool:
+    """Whether a buffer is added to more than once: a result that programs share, scratch of several programs, a loop."""
+    if in_loop:
+        return True
+    if label[0] == "output":
+        return any(
+            each.mapping.role == "output" and each.mapping.position == label[1] and bool(each.visits.repeated)
+            for each in moves
+        )
+    return label[0] == "scratch" and (kernel.programs or 1) > 1
+
+
+def _name_of(kernel: KernelEquation, label: tuple[str, int]) -> str:
+    role, position = label
+    if role == "output":
+        return kernel.outputs[position].name
+    return f"{role} buffer {position}"
+
+
+def _of_operands(kernel: KernelEquation, uses: Uses) -> Iterator[Finding]:
+    aliased = {operand for operand, _ in kernel.aliases}
+    for mapping in kernel.inputs:
+        if ("input", mapping.position) not in uses.touched and mapping.position not in aliased:
+            yield _finding(kernel, "operand-unread", f"nothing reads operand {mapping.name} {_array(mapping)}")
+
+
+def _of_offsets(kernel: KernelEquation, grid: Grid) -> Iterator[Finding]:
+    sizes = [each for each in grid if each is not None]
+    if len(sizes) == len(grid):
+        for text in overflows(kernel, sizes):
+            yield _finding(kernel, "offset-overflow", text)
+
+
+def _of_precision(kernel: KernelEquation, arithmetic: str | None) -> Iterator[Finding]:
+    if arithmetic not in ("float32", "float64"):
+        return
+    wide = np.dtype(arithmetic).itemsize
+    told: set[str] = set()
+    for each in equations_within(kernel.body):
+        name = each.primitive.name
+        if not each.outvars or not getattr(each.outvars[0].aval, "shape", ()):
+            continue
+        result = str(each.outvars[0].aval.dtype)
+        if name == "dot_general" and kernel.platform == "tpu" and str(each.invars[0].aval.dtype) == "float32":
+            stated = precision_of(each)
+            if stated in ("default", "high"):
+                told.add(f"a matrix product of float32 at precision {stated}: its operands are rounded to bfloat16")
+        if name in _ROUNDING and result in _NARROW and not _exact(each) and wide > 2:
+            told.add(f"{name} in {result}")
+    for text in sorted(told):
+        yield _finding(kernel, "precision-below-contract", f"{text}; the contract says {arithmetic} arithmetic")
+
+
+def _exact(equation: object) -> bool:
+    """A product with a power of two rounds nothing."""
+    atoms = equation.invars  # type: ignore[attr-defined]
+    if equation.primitive.name != "mul":  # type: ignore[attr-defined]
+        return False
+    values = [
+        float(np.asarray(each.val)) for each in atoms if isinstance(each, compat.Literal) and np.ndim(each.val) == 0
+    ]
+    return any(value and math.frexp(abs(value))[0] == 0.5 for value in values)
+
+
+def _of_cost(kernel: KernelEquation, traffic: Traffic) -> Iterator[Finding]:
+    driven = any(reads_prefetched(each, len(kernel.grid)) for each in kernel.mappings) or bool(kernel.dynamic_bounds)
+    if traffic.claimed is None or traffic.moved is None or driven:  # what values decide, an estimate can only bound
+        return
+    least = (1 - COST_TOLERANCE) * (traffic.clipped if traffic.clipped is not None else traffic.moved)
+    if not least <= traffic.claimed <= (1 + COST_TOLERANCE) * traffic.moved:
+        text = f"its cost estimate says {traffic.claimed:,} bytes, its blocks and grid move {traffic.moved:,}"
+        yield _finding(kernel, "cost-estimate-false", text)
+
+
+def _of_tpu(kernel: KernelEquation, devices: Sequence[DeviceDescription]) -> Iterator[Finding]:
+    if kernel.platform != "tpu" or not devices:
+        return
+    for mapping in kernel.mappings:
+        if mapping.piped and (wrong := _misaligned(mapping)):
+            yield _finding(kernel, "block-misaligned", f"block {list(mapping.block)} of {mapping.name}: {wrong}", "TPU")
+    least = buffer_model(kernel, least=True)
+    for device in devices:
+        limit = min(device.vmem_bytes, kernel.vmem_limit or device.vmem_bytes)
+        if device.kind == "tpu" and least > limit:
+            text = f"its buffers take at least {least:,} bytes of {limit:,} in vector memory"
+            yield _finding(kernel, "vmem-over-use", text, device.name)
+    names = {
+        each.primitive.name for each in equations_within(kernel.body) if compat.lowers_on_tpu(each.primitive) is False
+    }
+    for name in sorted(names & _ARRAY_PRIMITIVES):
+        yield _finding(kernel, "primitive-unsupported", f"this JAX cannot lower {name} in a TPU kernel", "TPU")
+
+
+# Only what calculates on arrays: what JAX rewrites before it lowers a kernel has no rule of its own either.
+_ARRAY_PRIMITIVES = frozenset(
+    {
+        "sort",
+        "cumsum",
+        "cumprod",
+        "cummax",
+        "cummin",
+        "cumlogsumexp",
+        "rev",
+        "scatter",
+        "scatter-add",
+        "fft",
+        "conv_general_dilated",
+    }
+    | {
+        "top_k",
+        "approx_top_k",
+        "reduce_window",
+        "reduce_precision",
+        "eigh",
+        "qr",
+        "svd",
+        "lu",
+        "cholesky",
+        "triangular_solve",
+    }
+)
+
+
+def _misaligned(mapping: Mapping) -> str:
+    """What the TPU lowering of every supported JAX says to a block: its last two dimensions are multiples of 8 and 128,
+    or whole; in one dimension, whole or a multiple of 1024 or of a power of two of 128 (packed)."""
+    block, shape = mapping.block, mapping.shape
+    if mapping.memory_space in ("smem", "semaphore") or len(block) < 2:
+        return ""
+    if block[-1] != shape[-1] and block[-1] % LANES:
+        return f"its last dimension is no multiple of {LANES} and not the whole {shape[-1]}"
+    if block[-2] != shape[-2] and block[-2] % SUBLANES:
+        return f"its last dimension but one is no multiple of {SUBLANES} and not the whole {shape[-2]}"
+    return ""
+
+
+def _array(mapping: Mapping) -> str:
+    return f"{getattr(mapping.dtype, 'name', mapping.dtype)}{list(mapping.shape)}"

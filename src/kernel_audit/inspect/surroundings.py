@@ -1,0 +1,239 @@
+"""The program around its kernels as one graph: what is copied next to a kernel, and values known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from kernel_audit.inspect.equation import array_text, bytes_of
+from kernel_audit.inspect.integers import CALLS
+from kernel_audit.program import compat
+from kernel_audit.program.rewrite import inner_jaxprs
+from kernel_audit.records import CopyAround
+
+_INLINED = CALLS | {"custom_vjp_call_jaxpr", "custom_lin", "remat2", "name"}
+_MOVES = {
+    "pad": "pad",
+    "slice": "crop",
+    "dynamic_slice": "crop",
+    "transpose": "transpose",
+    "concatenate": "concatenate",
+    "convert_element_type": "cast",
+    "rev": "relayout",
+    "copy": "relayout",
+    "reshape": "",
+    "broadcast_in_dim": "",
+    "squeeze": "",
+    "expand_dims": "",
+}
+LARGEST_KNOWN = 10_000_000  # elements of a value that is calculated before a kernel runs
+
+
+@dataclass
+class Step:
+    """One equation with its operands and results as numbers of nodes."""
+
+    equation: Any
+    operands: list[int]
+    results: list[int]
+
+
+@dataclass
+class Graph:
+    """One scope (the program, or the body of a loop) with its calls written out."""
+
+    avals: dict[int, Any] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
+    producers: dict[int, Step] = field(default_factory=dict)
+    consumers: dict[int, list[Step]] = field(default_factory=dict)
+    results: set[int] = field(default_factory=set)
+
+    def known(self, node: int) -> np.ndarray | None:
+        """The value of a node, calculated where all that it rests on is known; None otherwise."""
+        if node in self.values:
+            return self.values[node]
+        step = self.producers.get(node)
+        if step is None or _too_large(step.equation):
+            return None
+        operands = [self.known(each) for each in step.operands]
+        if any(each is None for each in operands) or _holds_kernel(step.equation):
+            return None
+        try:
+            found = step.equation.primitive.bind(*operands, **step.equation.params)
+        except Exception:  # a value that cannot be calculated outside of its program is not known
+            return None
+        parts = found if step.equation.primitive.multiple_results else [found]
+        self.values.update(zip(step.results, parts, strict=True))
+        return self.values[node]
+
+
+def _too_large(equation: Any) -> bool:
+    return any(np.prod(getattr(each.aval, "shape", ()), dtype=float) > LARGEST_KNOWN for each in equation.outvars)
+
+
+def _holds_kernel(equation: Any) -> bool:
+    if equation.primitive.name in compat.KERNEL_PRIMITIVES:
+        return True
+    inner = [each for _, _, jaxpr in inner_jaxprs(equation.params) for each in compat.open_jaxpr(jaxpr).eqns]
+    return any(_holds_kernel(each) for each in inner)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A kernel equation in its graph."""
+
+    graph: Graph
+    step: Step
+
+
+def places(jaxpr: Any, values: Mapping[int, Any] | None = None) -> dict[str, Place]:
+    """Where each kernel stands, by path. `values` are those of operands of the program, by position."""
+    found: dict[str, Place] = {}
+    _Builder(found).scope(jaxpr, "", dict(values or {}))
+    return found
+
+
+class _Builder:
+    def __init__(self, found: dict[str, Place]) -> None:
+        self.found = found
+        self.numbers = count()
+
+    def scope(self, jaxpr: Any, path: str, values: Mapping[int, Any]) -> None:
+        graph = Graph()
+        opened = compat.open_jaxpr(jaxpr)
+        nodes = {each: self._node(graph, each.aval) for each in opened.invars}
+        for position, variable in enumerate(opened.invars):
+            if position in values:
+                graph.values[nodes[variable]] = np.asarray(values[position])
+        graph.results |= set(self._inside(jaxpr, graph, path, nodes))
+
+    def _node(self, graph: Graph, aval: Any) -> int:
+        number = next(self.numbers)
+        graph.avals[number] = aval
+        return number
+
+    def _inside(self, jaxpr: Any, graph: Graph, path: str, nodes: dict[Any, int]) -> list[int]:
+        opened = compat.open_jaxpr(jaxpr)
+        for variable, value in zip(opened.constvars, compat.constants(jaxpr), strict=False):
+            nodes[variable] = self._node(graph, variable.aval)
+            if hasattr(value, "__array__") and not isinstance(value, compat.Tracer):
+                graph.values[nodes[variable]] = value
+        for position, equation in enumerate(opened.eqns):
+            self._equation(equation, position, graph, path, nodes)
+        return [self._of(each, graph, nodes) for each in opened.outvars]
+
+    def _of(self, atom: Any, graph: Graph, nodes: dict[Any, int]) -> int:
+        if isinstance(atom, compat.Literal):
+            number = self._node(graph, atom.aval)
+            graph.values[number] = np.asarray(atom.val, getattr(atom.aval, "dtype", None))
+            return number
+        if atom not in nodes:
+            nodes[atom] = self._node(graph, atom.aval)
+        return nodes[atom]
+
+    def _equation(self, equation: Any, position: int, graph: Graph, path: str, nodes: dict[Any, int]) -> None:
+        name = equation.primitive.name
+        operands = [self._of(each, graph, nodes) for each in equation.invars]
+        inner = list(inner_jaxprs(equation.params))
+        label = equation.params.get("name")
+        here = f"{path}{name}:{label}/" if isinstance(label, str) else f"{path}{name}/"
+        if name in _INLINED and name not in compat.KERNEL_PRIMITIVES and inner:
+            opened = compat.open_jaxpr(inner[0][2])
+            if len(opened.invars) == len(operands):
+                results = self._inside(inner[0][2], graph, here, dict(zip(opened.invars, operands, strict=True)))
+                nodes.update(zip(equation.outvars, results, strict=True))
+                return
+        results = [self._node(graph, each.aval) for each in equation.outvars]
+        nodes.update(zip(equation.outvars, results, strict=True))
+        step = Step(equation, operands, results)
+        graph.producers.update(dict.fromkeys(results, step))
+        for each in operands:
+            graph.consumers.setdefault(each, []).append(step)
+        if name in compat.KERNEL_PRIMITIVES:
+            self.found[f"{path}{name}#{position}"] = Place(graph, step)
+            return
+        for _, _, jaxpr in inner:
+            self.scope(jaxpr, here, {})
+
+
+def copies_around(place: Place, leading: int) -> list[CopyAround]:
+    """Moves of data next to a kernel. `leading` operands of the equation (grid sizes, prefetched values) are no arrays."""
+    found: list[CopyAround] = []
+    for position, node in enumerate(place.step.operands[leading:]):
+        found += _before(place.graph, node, position)
+    for position, node in enumerate(place.step.results):
+        found += _after(place.graph, node, position)
+    return found
+
+
+def _before(graph: Graph, node: int, position: int) -> Iterator[CopyAround]:
+    while (step := graph.producers.get(node)) is not None and step.equation.primitive.name in _MOVES:
+        yield from _moved(graph, step, step.operands[0], node, "operand", position)
+        if len(step.operands) > 1 and step.equation.primitive.name == "concatenate":
+            return
+        node = step.operands[0]
+
+
+def _after(graph: Graph, node: int, position: int) -> Iterator[CopyAround]:
+    for step in graph.consumers.get(node, []):
+        if step.equation.primitive.name in _MOVES and step.operands[0] == node:
+            yield from _moved(graph, step, node, step.results[0], "result", position)
+            yield from _after(graph, step.results[0], position)
+
+
+def _moved(graph: Graph, step: Step, source: int, target: int, side: str, position: int) -> Iterator[CopyAround]:
+    before, after = graph.avals[source], graph.avals[target]
+    kind = _kind(step.equation.primitive.name, before, after)
+    if kind:
+        size = sum(bytes_of(int(np.prod(each.shape, dtype=np.int64)), each.dtype) for each in (before, after))
+        yield CopyAround(
+            kind=kind,
+            side=side,
+            position=position,
+            from_array=array_text(before.shape, before.dtype),
+            to_array=array_text(after.shape, after.dtype),
+            bytes=size,
+        )
+
+
+def _kind(name: str, before: Any, after: Any) -> str:
+    """What kind of a copy it is; empty where nothing has to move."""
+    stated = _MOVES[name]
+    if stated in ("pad", "crop", "cast") and (before.shape, before.dtype) == (after.shape, after.dtype):
+        return ""
+    if stated:
+        return stated
+    if np.prod(before.shape, dtype=np.int64) != np.prod(after.shape, dtype=np.int64):
+        return "broadcast"
+    # The last dimension lies along the lanes: where its size changes, elements change their places.
+    last = [each.shape[-1] if each.shape else 1 for each in (before, after)]
+    return "relayout" if last[0] != last[1] else ""
+
+
+def logical_shape(place: Place, position: int) -> tuple[int, ...]:
+    """The shape of a result that is left after the crops that follow it."""
+    node = place.step.results[position]
+    while True:
+        readers = place.graph.consumers.get(node, [])
+        if len(readers) != 1 or node in place.graph.results or _MOVES.get(readers[0].equation.primitive.name) != "crop":
+            return tuple(int(each) for each in place.graph.avals[node].shape)
+        node = readers[0].results[0]
+
+
+def dropped_results(place: Place) -> frozenset[int]:
+    """Results of a kernel that nothing in the program reads: some kernels keep scratch there."""
+    graph = place.graph
+    nodes = enumerate(place.step.results)
+    return frozenset(
+        position for position, node in nodes if node not in graph.results and not graph.consumers.get(node)
+    )
+
+
+def known_operands(place: Place, wanted: Sequence[int]) -> list[np.ndarray | None]:
+    """The values of operands of a kernel equation, None for each that is not known before the program runs."""
+    found = [place.graph.known(place.step.operands[each]) for each in wanted]
+    return [None if each is None else np.asarray(each) for each in found]

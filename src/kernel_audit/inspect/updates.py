@@ -1,0 +1,173 @@
+"""How a body uses its buffers: what it reads before it ever stored there, and what it adds to, in order of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernel_audit.inspect.equation import KernelEquation, space_of
+from kernel_audit.inspect.integers import CALLS
+from kernel_audit.program import compat
+from kernel_audit.program.rewrite import inner_jaxprs
+from kernel_audit.program.stores import passed_on
+
+Label = tuple[str, int]  # ("input" | "output" | "scratch" | "prefetched" | "allocated", position)
+_READS = frozenset({"get", "masked_load"})
+_STORES = frozenset({"swap", "masked_swap"})
+# A value that was chosen may not be the one that was read: what goes through these is not followed.
+_CHOOSE = frozenset({"select_n", "and", "or", "clamp", "sort", "gather", "scatter", "dynamic_slice"})
+
+
+@dataclass(frozen=True)
+class Update:
+    """A store to a buffer of something calculated from what was there. `operations` lie between read and store.
+
+    `first`: nothing was stored there before it in the text, under a condition or not; `certain`: it stands under no
+    condition and the value that was read is not chosen from others.
+    """
+
+    label: Label
+    dtype: str
+    operations: frozenset[str]
+    first: bool
+    in_loop: bool
+    certain: bool
+
+
+@dataclass
+class Uses:
+    """What a body does with its references."""
+
+    touched: set[Label] = field(default_factory=set)
+    read: set[Label] = field(default_factory=set)
+    stored: set[Label] = field(default_factory=set)
+    updates: list[Update] = field(default_factory=list)
+
+
+def uses_of(kernel: KernelEquation) -> Uses:
+    """The uses of operands, results, scratch, prefetched operands and of what the body allocates."""
+    labels: dict[Any, Label] = {}
+    for role, variables in (
+        ("prefetched", kernel.prefetched),
+        ("input", [each.reference for each in kernel.inputs]),
+        ("output", [each.reference for each in kernel.outputs]),
+        ("scratch", kernel.scratch),
+    ):
+        labels.update({variable: (role, position) for position, variable in enumerate(variables)})
+    found = Uses()
+    _Reader(found).walk(kernel.body, labels, conditional=False, looped=False)
+    return found
+
+
+class _Reader:
+    def __init__(self, found: Uses) -> None:
+        self.found = found
+        self.allocated = 0
+
+    def walk(self, jaxpr: Any, labels: dict[Any, Label], *, conditional: bool, looped: bool) -> None:
+        """Reads one jaxpr. `values`: what was read -> (buffer, operations since, whether the buffer had no store yet)."""
+        values: dict[Any, dict[Label, tuple[frozenset[str], bool]]] = {}
+        for equation in compat.open_jaxpr(jaxpr).eqns:
+            name = equation.primitive.name
+            self._touch(equation, labels)
+            if name in _READS:
+                self._read(equation, labels, values)
+            elif name in _STORES or name == "addupdate":
+                self._store(equation, labels, values, conditional, looped)
+            elif name == "dma_start":
+                self._copy(equation, labels)
+            elif name in CALLS:
+                self._call(equation, labels, values, conditional, looped)
+            elif any(True for _ in inner_jaxprs(equation.params)):
+                self._inner(equation, labels, conditional, looped)
+            elif name not in _CHOOSE:
+                self._pass_on(equation, values)
+
+    def _touch(self, equation: Any, labels: dict[Any, Label]) -> None:
+        self.found.touched |= {labels[each] for each in _variables(equation.invars) if each in labels}
+
+    def _read(self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any]) -> None:
+        label = labels.get(equation.invars[0])
+        if label is not None:
+            self.found.read.add(label)
+            values[equation.outvars[0]] = {label: (frozenset(), label not in self.found.stored)}
+
+    def _store(
+        self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any], conditional: bool, looped: bool
+    ) -> None:
+        label = labels.get(equation.invars[0])
+        if label is None:
+            return
+        dtype = str(equation.invars[0].aval.dtype)
+        if equation.primitive.name == "addupdate":
+            first = label not in self.found.stored
+            self._update(Update(label, dtype, frozenset({"add"}), first, looped, not conditional))
+        for value in _variables(equation.invars[1:]):
+            if label in values.get(value, {}):
+                done, first = values[value][label]
+                self._update(Update(label, dtype, done, first, looped, not conditional))
+        self.found.stored.add(label)
+
+    def _update(self, update: Update) -> None:
+        self.found.read.add(update.label)
+        self.found.updates.append(update)
+
+    def _copy(self, equation: Any, labels: dict[Any, Label]) -> None:
+        (source, _), (target, _) = compat.dma_ends(equation)
+        if source in labels:
+            self.found.read.add(labels[source])
+        if target in labels:
+            self.found.stored.add(labels[target])
+
+    def _pass_on(self, equation: Any, values: dict[Any, Any]) -> None:
+        merged: dict[Label, tuple[frozenset[str], bool]] = {}
+        for each in _variables(equation.invars):
+            for label, (done, first) in values.get(each, {}).items():
+                merged[label] = (done | {equation.primitive.name}, first)
+        if merged:
+            values.update(dict.fromkeys(equation.outvars, merged))
+
+    def _call(
+        self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any], conditional: bool, looped: bool
+    ) -> None:
+        """A call: references go in by name; of values only whether the call chooses among them matters."""
+        for outer, inner, jaxpr in passed_on(equation):
+            self.walk(jaxpr, _renamed(outer, inner, labels), conditional=conditional, looped=looped)
+        names = {each.primitive.name for _, _, inner in inner_jaxprs(equation.params) for each in _all(inner)}
+        if not names & (_CHOOSE | {"cond", "while", "scan"}):
+            merged: dict[Label, tuple[frozenset[str], bool]] = {}
+            for each in _variables(equation.invars):
+                for label, (done, first) in values.get(each, {}).items():
+                    merged[label] = (done | names, first)
+            if merged:
+                values.update(dict.fromkeys(equation.outvars, merged))
+
+    def _inner(self, equation: Any, labels: dict[Any, Label], conditional: bool, looped: bool) -> None:
+        name = equation.primitive.name
+        for outer, inner, jaxpr in passed_on(equation):
+            named = _renamed(outer, inner, labels)
+            if name == "run_scoped":
+                for variable in compat.open_jaxpr(jaxpr).invars:
+                    if space_of(variable.aval) == "vmem":
+                        named[variable] = ("allocated", self.allocated)
+                        self.allocated += 1
+            self.walk(
+                jaxpr, named, conditional=conditional or name == "cond", looped=looped or name in ("while", "scan")
+            )
+
+
+def _all(jaxpr: Any) -> Iterator[Any]:
+    for equation in compat.open_jaxpr(jaxpr).eqns:
+        yield equation
+        for _, _, inner in inner_jaxprs(equation.params):
+            yield from _all(inner)
+
+
+def _variables(atoms: Any) -> list[Any]:
+    return [each for each in atoms if not isinstance(each, compat.Literal)]
+
+
+def _renamed(outer: Any, inner: Any, labels: dict[Any, Label]) -> dict[Any, Label]:
+    pairs = zip(outer, inner, strict=False)
+    return {b: labels[a] for a, b in pairs if not isinstance(a, compat.Literal) and a in labels}
