@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
@@ -23,6 +21,7 @@ from kernel_audit.target.hunt import hunt
 from kernel_audit.target.probe import family_around, members_of, too_large
 from kernel_audit.target.spellings import NOT_MADE
 from kernel_audit.worker import Pool
+from kernel_audit.worker.scratch import scratch_folder
 
 DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 Progress = Callable[[str, int, int | None], None]
@@ -95,10 +94,10 @@ def compile_declared(bench: Bench, targets: list[str], progress: Progress) -> Co
 def _bench(question: Question) -> Iterator[tuple[Bench, Audit]]:
     roots = roots_of(question)
     with (
-        tempfile.TemporaryDirectory(prefix="kernel-audit-") as folder,
+        scratch_folder() as folder,
         Pool(size=question.workers, preload=COMPILE_PRELOAD) as pool,
     ):
-        work = Path(folder).resolve()
+        work = folder.resolve()
         audit, _ = evaluate(localised(question), pool, work / "audit")
         yield Bench(pool, work, roots, question.limits, audit), audit
 
