@@ -16,7 +16,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import msgspec
 
-from kernel_audit.conduct_inspect import DEFAULT_TARGET, program_plans
+from kernel_audit.conduct.inspecting import DEFAULT_TARGET, program_plans
 from kernel_audit.contract import declared
 from kernel_audit.matrix.audit_job import evaluate
 from kernel_audit.matrix.inspect_job import inspect_programs
