@@ -6,7 +6,6 @@ import sys
 from importlib import import_module
 
 import click
-from click.utils import PacifyFlushWrapper
 
 # name -> one line of help; the module is kernel_audit.cli.<name>, its command is `command`.
 COMMANDS = {
@@ -74,7 +73,8 @@ def main() -> None:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except SystemExit:
-        if isinstance(sys.stdout, PacifyFlushWrapper):  # so click ends when the reader of our output has gone, with a 1
+        # So click ends, with a 1, when the reader of our output has gone. By name: click deprecates the class for its users.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
             from kernel_audit.worker.endings import READER_GONE
 
             sys.exit(READER_GONE)

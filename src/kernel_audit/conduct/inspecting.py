@@ -13,7 +13,6 @@ from kernel_audit.conduct import Question, evaluate, locate
 from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditFileError, CaptureError, InternalError, from_parts
 from kernel_audit.matrix.check import Progress
-from kernel_audit.matrix.plan import configurations
 from kernel_audit.records import KernelInspection, ProgramPlan, Record, device_of
 from kernel_audit.worker import Job, JobResult, Pool
 from kernel_audit.worker.scratch import scratch_folder
@@ -85,7 +84,7 @@ def program_plans(audit: Audit) -> list[ProgramPlan]:
     modes: list[dict[str, Any]] = [{}]
     for name, choices in audit.modes.items():
         modes = [{**each, name: choice} for each in modes for choice in choices]
-    choices = [(c, m, b) for c in configurations(audit) for m in modes for b in audit.dtype_bindings()]
+    choices = [(c, m, b) for c in audit.configurations() for m in modes for b in audit.dtype_bindings()]
     return [
         ProgramPlan(
             key=f"p{index:03d}",
