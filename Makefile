@@ -1,9 +1,10 @@
 # The two jobs: `make audit` and `make test`. Each makes the environment that it needs in .venv first.
-.PHONY: env test-tools audit test test-slow lint lock clean
+.PHONY: env test-tools audit test test-slow test-exhaustive lint lock clean
 MAKEFLAGS += --no-print-directory
 
 VENV := .venv
-LOCKED := requirements-cpu.txt
+# On Linux x86-64 with the compiler of TPUs (the extra [tpu]), which needs no TPU.
+LOCKED := $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),requirements-tpu.txt,requirements-cpu.txt)
 BIN := $(VENV)/bin
 # Errors only: pip warns of the user's own settings.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
@@ -48,6 +49,9 @@ test: test-tools
 
 test-slow: test-tools
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not device'
+
+test-exhaustive: test-tools
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'exhaustive and not device'
 
 lint: test-tools
 	@$(BIN)/ruff check . $(SCRIPTS)

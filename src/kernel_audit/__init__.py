@@ -24,6 +24,7 @@ _HOMES = {
     "exact": "kernel_audit.contract.words",
     "examples_per_second": "kernel_audit.contract.words",
     "multiple": "kernel_audit.contract.words",
+    "on": "kernel_audit.contract.words",
     "p99_time": "kernel_audit.contract.words",
     "peak_bytes": "kernel_audit.contract.words",
     "refuse": "kernel_audit.contract.words",

@@ -19,7 +19,6 @@ NO_JAX = (
     "report",
     "cli",
     "conduct",
-    "conduct_inspect",
     "__init__",
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kernel_audit import audit, multiple, refuse, row_permutation, sequence, step_time, ulp, values
+from kernel_audit import audit, multiple, on, refuse, row_permutation, sequence, step_time, ulp, values
 from kernel_audit.contract import declared
 from kernel_audit.errors import AuditFileError
 
@@ -50,6 +50,10 @@ MISTAKES: dict[str, Callable[[], None]] = {
     '`dtypes={"T": ["f32"]}`, and no operand of T': lambda: declare(dtypes={"T": ["f32"]}),
     '`tuning={"block": []}`': lambda: declare(tuning={"block": []}),
     '`tuning={"blok": [8]}`': lambda: declare(tuning={"blok": [8]}),
+    '`tuning=["tpu"]`': lambda: declare(tuning=["tpu"]),
+    '`tuning=[on("tpu", block=[8])]` and `targets=["gpu:h200"]`': lambda: declare(
+        tuning=[on("tpu", block=[8])], targets=["gpu:h200"]
+    ),
     '`agreement=ulp(4, because="")`': lambda: declare(agreement=ulp(4, because="")),
     '`shapes=[{"m": 8}]`': lambda: declare(shapes=[{"m": 8}], vary={"m": any}),
     '`fixtures=[sequence("lesson", seed=1, shapes=[])]`': lambda: declare(

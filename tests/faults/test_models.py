@@ -1,6 +1,6 @@
 """Every planted fault of a model file breaks the promise named for it; no honest variant is accused.
 
-By default a few that run quickly; all of them in the slow run.
+By default a few that run quickly; one in eight of the others in the slow run; all of them in the exhaustive run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "models"))
 
+from sampling import sampled
 from table import BASE, FAULTY, HONEST, Model
 
 from kernel_audit.conduct import Question, check
@@ -46,21 +47,22 @@ def _broken(checker: Checker, model: Model, folder: Path) -> list[Check]:
     return [each for each in checker.check(path, wanted, seed=SEED) if each.seen]
 
 
-def _with_most_slow(models: list[Model]) -> list[Any]:
-    return [
-        pytest.param(each, id=f"{each.function}-{each.name}", marks=() if each.name in QUICK else pytest.mark.slow)
-        for each in models
-    ]
+def _name(model: Model) -> str:
+    return f"{model.function}-{model.name}"
 
 
-@pytest.mark.parametrize("model", _with_most_slow(FAULTY))
+def _few_quick(models: list[Model]) -> list[Any]:
+    return sampled(models, _name, quick=lambda _, each: each.name in QUICK, slow_step=8)
+
+
+@pytest.mark.parametrize("model", _few_quick(FAULTY))
 def test_fault_breaks_the_promise_named_for_it(model: Model, checker: Checker, tmp_path: Path) -> None:
     broken = _broken(checker, model, tmp_path)
     promises = [each.promise for each in broken]
     assert any(words in promise for words in model.told_by for promise in promises), [each.text for each in broken][:12]
 
 
-@pytest.mark.parametrize("model", _with_most_slow(HONEST))
+@pytest.mark.parametrize("model", _few_quick(HONEST))
 def test_honest_variant_is_not_accused(model: Model, checker: Checker, tmp_path: Path) -> None:
     assert [each.text for each in _broken(checker, model, tmp_path)] == []
 
@@ -73,11 +75,12 @@ def test_the_table_is_as_large_as_promised_and_changes_one_place_each() -> None:
     assert BASE.read_text("utf-8") not in {each.text for each in [*FAULTY, *HONEST]}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["bias_along_rows", "no_guard", "square_bias_refused", "library_relu"])
-def test_the_audit_gives_the_verdict_of_the_checker(name: str, checker: Checker, tmp_path: Path) -> None:
+FUSED = [each for each in [*FAULTY, *HONEST] if each.function == "fused_bias_relu"]
+
+
+@pytest.mark.parametrize("model", sampled(FUSED, _name, quick=lambda *_: False, slow_step=12))
+def test_the_audit_gives_the_verdict_of_the_checker(model: Model, tmp_path: Path) -> None:
     """One engine, two faces: `kernel-audit check bias-relu --candidate FILE:fused_bias_relu` breaks and keeps the same."""
-    model = next(each for each in [*FAULTY, *HONEST] if each.name == name)
-    broken = _broken(checker, model, tmp_path)
+    (tmp_path / "my_model.py").write_text(model.text, "utf-8")
     asked = Question(audit="bias-relu", candidate=f"{tmp_path / 'my_model.py'}:fused_bias_relu", quick=True)
-    assert exit_code(check(asked, lambda *_: None).decision) == bool(broken)
+    assert exit_code(check(asked, lambda *_: None).decision) == (model in FAULTY)

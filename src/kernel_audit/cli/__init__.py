@@ -12,6 +12,7 @@ COMMANDS = {
     "run": "Audit a kernel: check it, decide, and write the evidence into a bundle.",
     "check": "The correctness matrix of an audit, and what it decides; keeps nothing.",
     "inspect": "What a kernel does with its blocks, bytes and memory, read before it runs.",
+    "compile": "Compile an audit's programs for described devices, without a device.",
     "decide": "Decide again from the records of a bundle.",
     "verify": "Verify a bundle: digests, consistency, and the decision replayed.",
     "report": "Show a bundle as text, or write its page again.",

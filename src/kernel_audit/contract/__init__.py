@@ -15,12 +15,14 @@ from kernel_audit.contract.model import (
     Operand,
     Oracle,
     Precision,
+    Probe,
     Refusal,
     Sequence,
     Values,
     Worth,
 )
 from kernel_audit.contract.spec import parse_array
+from kernel_audit.contract.tuning import TargetTuning
 
 __all__ = [
     "AUDIT_MODULE",
@@ -35,8 +37,10 @@ __all__ = [
     "Operand",
     "Oracle",
     "Precision",
+    "Probe",
     "Refusal",
     "Sequence",
+    "TargetTuning",
     "Values",
     "Worth",
     "audit",

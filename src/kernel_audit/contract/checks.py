@@ -11,6 +11,7 @@ import msgspec
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.contract.model import Audit
 from kernel_audit.contract.spec import parse_array
+from kernel_audit.contract.tuning import TargetTuning, tables
 from kernel_audit.contract.words import FAMILIES, OBJECTIVES
 from kernel_audit.errors import AuditFileError, near
 from kernel_audit.records import encode
@@ -38,6 +39,7 @@ def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = Fal
     _check_controls(audit)
     _check_worth(audit)
     _check_reach(audit)
+    _check_tuning(audit)
 
 
 def _check_types(audit: Audit) -> None:
@@ -95,10 +97,11 @@ def _check_operands(audit: Audit) -> None:
                 ", ".join(sorted(used)),
                 repr(variable),
             )
-    for name in [*audit.tuning, *audit.modes, *audit.fixed]:
-        if sum(name in table for table in (audit.tuning, audit.modes, audit.fixed)) > 1:
+    tuned = [table for _, table in tables(audit.tuning)]
+    for name in dict.fromkeys(key for table in [*tuned, audit.modes, audit.fixed] for key in table):
+        if sum((any(name in table for table in tuned), name in audit.modes, name in audit.fixed)) > 1:
             raise _fault(audit, "a parameter stated twice", name, "one of tuning, modes and fixed", repr(name))
-    for name, choices in {**audit.dtypes, **audit.tuning, **audit.modes}.items():
+    for name, choices in [each for table in (audit.dtypes, *tuned, audit.modes) for each in table.items()]:
         if twice := _first_twice(choices):
             raise _fault(audit, "a choice stated twice", name, "distinct choices", twice)
 
@@ -255,11 +258,37 @@ def _check_controls(audit: Audit) -> None:
 
 def _check_reach(audit: Audit) -> None:
     """How far the plan may go, and the devices that the decision is about."""
-    if audit.program_limit < 1:
-        raise _fault(audit, "a limit that no plan can keep", "program_limit", "1 or more", str(audit.program_limit))
+    for key, limit in (("program_limit", audit.program_limit), ("element_limit", audit.element_limit)):
+        if limit < 1:
+            raise _fault(audit, "a limit that no plan can keep", key, "1 or more", str(limit))
     for target in audit.targets or ():
         if not _TARGET.fullmatch(target):
             raise _fault(audit, "a target that cannot be read", "targets", "such as tpu:v5e or gpu:h200", repr(target))
+
+
+def _check_tuning(audit: Audit) -> None:
+    """Products of tuning name targets, and every target that the audit names has a configuration."""
+    if isinstance(audit.tuning, dict):
+        return
+    for index, product in enumerate(audit.tuning):
+        key = f"tuning[{index}]"
+        if not product.targets:
+            raise _fault(audit, "choices for no target", key, 'on("tpu", ...) or on("gpu", ...)', _on(product))
+        for target in product.targets:
+            if target not in ("tpu", "gpu") and not _TARGET.fullmatch(target):
+                raise _fault(
+                    audit, "a target that cannot be read", key, "tpu, gpu, or one such as tpu:v5e", repr(target)
+                )
+    for target in audit.targets or ():
+        if not audit.configurations_for(target):
+            stated = ", ".join(dict.fromkeys(each for product in audit.tuning for each in product.targets))
+            raise _fault(
+                audit, "a target without a configuration", "tuning", f"on({target!r}, ...)", f"only for {stated}"
+            )
+
+
+def _on(product: TargetTuning) -> str:
+    return f"on({', '.join(f'{name}={choices!r}' for name, choices in product.choices.items())})"
 
 
 def _check_worth(audit: Audit) -> None:

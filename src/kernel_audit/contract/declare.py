@@ -21,12 +21,14 @@ from kernel_audit.contract.model import (
     Operand,
     Oracle,
     Precision,
+    Probe,
     Refusal,
     Sequence,
     Values,
     Worth,
 )
 from kernel_audit.contract.spec import parse_operands, require_judged
+from kernel_audit.contract.tuning import TargetTuning, Tuning, tables
 from kernel_audit.contract.words import Vary, derived
 from kernel_audit.contract.words import values as default_values
 from kernel_audit.errors import AuditFileError, near
@@ -44,7 +46,7 @@ def audit(
     dtypes: Mapping[str, list[str]] | None = None,
     vary: Mapping[str, Any] | None = None,
     results: list[str] | None = None,
-    tuning: Mapping[str, list[Any]] | None = None,
+    tuning: Mapping[str, list[Any]] | list[TargetTuning] | None = None,
     modes: Mapping[str, list[Any]] | None = None,
     fixed: Mapping[str, Any] | None = None,
     arithmetic: str = "float32",
@@ -54,10 +56,12 @@ def audit(
     invariants: list[Invariant] | None = None,
     refuses: list[Refusal] | None = None,
     door: Door | None = None,
+    probe: Probe | Callable[..., Any] | str | None = None,
     controls: list[ControlFunction] | None = None,
     shapes: list[dict[str, int]] | None = None,
     fixtures: list[Sequence] | None = None,
     program_limit: int = 256,
+    element_limit: int = 1 << 26,
     targets: list[str] | None = None,
     part: str = "",
     prediction: str = "",
@@ -66,14 +70,16 @@ def audit(
 
     args: operands, "NAME: DTYPE[DIM=SIZE, ...]" (spec.py). dtypes: dtype variables and their choices. vary: what sizes a
     dimension may take: `any`, `multiple(k)`, `between(a, b)`, a list; a dimension not named is fixed. tuning: parameters
-    that must not change the result, with the choices to check; modes: parameters that must; fixed: other keywords.
+    that must not change the result, with the choices to check, or a list of `on("tpu", ...)` where these depend on the
+    target; modes: parameters that must; fixed: other keywords.
     agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
-    without it the first baseline is lifted to float64. An audit without `baselines` or `worth` can be inspected and compiled
-    only. part: which named part of the workload the candidate is, in words.
+    without it the first baseline is lifted to float64. probe: a builder of the kernel without its guard (words.probe). An audit
+    without `baselines` or `worth` can be inspected and compiled only. part: which named part of the workload the candidate is,
+    in words.
 
     Raises AuditFileError naming the key at fault.
     """
-    stated = agreement or derived()
+    stated, choices = agreement or derived(), _tuning(tuning)
     variables = {key: _dtype_choices(key, choices) for key, choices in dict(dtypes or {}).items()}
     operands, sizes = parse_operands(args, variables, where="args")
     outcomes, sizes = _results(results or [], variables, operands, sizes)
@@ -89,7 +95,7 @@ def audit(
             dimensions=_dimensions(sizes, dict(vary or {})),
             dtypes=variables,
             modes=_choices(modes, "modes"),
-            tuning=_choices(tuning, "tuning"),
+            tuning=choices,
             fixed=dict(fixed or {}),
             precision=_precision(arithmetic, stated, oracle is not None),
             agreement=stated,
@@ -97,10 +103,14 @@ def audit(
             invariants=list(invariants or []),
             refusals=list(refuses or []),
             door=door,
+            probe=probe
+            if probe is None or isinstance(probe, Probe)
+            else Probe(function=reference_to(probe, where="probe")),
             controls=list(controls or []),
             shapes=list(shapes or []),
             sequences=list(fixtures or []),
             program_limit=program_limit,
+            element_limit=element_limit,
             targets=targets,
             worth=worth or Worth(),
             part=part,
@@ -110,7 +120,8 @@ def audit(
         declared.append(made)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        _check_keywords(function, [*dict(tuning or {}), *dict(modes or {}), *dict(fixed or {})], operands)
+        tuned = [name for _, table in tables(choices) for name in table]
+        _check_keywords(function, [*tuned, *dict(modes or {}), *dict(fixed or {})], operands)
         declare(reference_to(function, where="the decorated function"))
         return function
 
@@ -204,6 +215,23 @@ def _dimension(name: str, size: int, rule: Any) -> Dimension:
             got=f"{name}={size}",
         )
     return made
+
+
+def _tuning(given: Mapping[str, list[Any]] | list[TargetTuning] | None) -> Tuning:
+    if given is None or isinstance(given, Mapping):
+        return _choices(given, "tuning")
+    if not isinstance(given, list) or not given or not all(isinstance(each, TargetTuning) for each in given):
+        raise AuditFileError(
+            "tuning of another form",
+            stage="audit",
+            where="tuning",
+            expected='{"block": [(8, 128)]}, or [on("tpu", block=[(8, 128)]), on("gpu", block=[(16, 64)])]',
+            got=repr(given),
+        )
+    return [
+        TargetTuning(targets=each.targets, choices=_choices(each.choices, f"tuning[{index}]"))
+        for index, each in enumerate(given)
+    ]
 
 
 def _choices(table: Mapping[str, list[Any]] | None, where: str) -> dict[str, list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernel_audit.contract.tuning import Tuning, configurations
 from kernel_audit.records import Record
 
 
@@ -127,6 +128,14 @@ class Door(Record, kw_only=True):
     raises: str
 
 
+class Probe(Record, kw_only=True):
+    """A builder of the candidate's kernel without its guard, to ask compilers what they take; `sweeps` are parameters that only
+    the builder has, with the choices to try."""
+
+    function: FunctionRef
+    sweeps: dict[str, list[Any]] = {}
+
+
 class Baseline(Record, kw_only=True):
     """An ordinary or library formulation under the same contract, with a line why it is strong."""
 
@@ -187,7 +196,7 @@ class Audit(Record, kw_only=True):
     dimensions: list[Dimension]
     dtypes: dict[str, list[str]]
     modes: dict[str, list[Any]] = {}
-    tuning: dict[str, list[Any]] = {}
+    tuning: Tuning = {}
     fixed: dict[str, Any] = {}
     precision: Precision
     agreement: Agreement
@@ -195,10 +204,12 @@ class Audit(Record, kw_only=True):
     invariants: list[Invariant] = []
     refusals: list[Refusal] = []
     door: Door | None = None
+    probe: Probe | None = None
     controls: list[ControlFunction] = []
     shapes: list[dict[str, int]] = []
     sequences: list[Sequence] = []
     program_limit: int = 256
+    element_limit: int = 1 << 26
     targets: list[str] | None = None
     worth: Worth = Worth()
     part: str = ""
@@ -224,6 +235,14 @@ class Audit(Record, kw_only=True):
         for variable, choices in self.dtypes.items():
             bindings = [{**each, variable: choice} for each in bindings for choice in choices]
         return bindings
+
+    def configurations(self) -> list[dict[str, Any]]:
+        """Every choice of tuning, in order, whatever target it is for."""
+        return configurations(self.tuning)
+
+    def configurations_for(self, target: str) -> list[dict[str, Any]]:
+        """Those declared for a target, such as "tpu:v5e", or for some target of a kind, "tpu"; perhaps none."""
+        return configurations(self.tuning, target)
 
     def admits(self, dims: dict[str, int]) -> bool:
         """Whether the contract promises anything at these sizes."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from kernel_audit.errors import AuditFileError, near
 
-BUILT_IN = dict.fromkeys(("axpy", "bias-relu", "blocked-axpy"), "kernel_audit.kernels.audits")
+_NAMES = ("axpy", "axpy-gpu", "bias-relu", "bias-relu-gpu", "blocked-axpy", "regression")
+BUILT_IN = dict.fromkeys(_NAMES, "kernel_audit.kernels.audits")
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,13 @@ from kernel_audit.contract.model import (
     Door,
     FunctionRef,
     Invariant,
+    Probe,
     Refusal,
     Sequence,
     Values,
     Worth,
 )
+from kernel_audit.contract.tuning import TargetTuning
 from kernel_audit.errors import AuditFileError
 
 FAMILIES = (
@@ -109,6 +111,14 @@ def row_permutation(dim: str) -> Invariant:
     return Invariant(kind="row-permutation", dim=dim)
 
 
+def on(*targets: str, **choices: list[Any]) -> TargetTuning:
+    """Choices of tuning for some targets only, in a list under `tuning=`: `on("tpu", rows=[512, 1024])`.
+
+    A target is a kind, "tpu" or "gpu", or one device, such as "tpu:v5e". Without choices: the keywords as they are.
+    """
+    return TargetTuning(targets=list(targets), choices=choices)
+
+
 def refuse(name: str, *, raises: type[BaseException] | str, names: list[str] | None = None, **changes: Any) -> Refusal:
     """An input that must be rejected before launch.
 
@@ -124,6 +134,12 @@ def refuse(name: str, *, raises: type[BaseException] | str, names: list[str] | N
 def door(*, raises: type[BaseException] | str, **keywords: Any) -> Door:
     """The keywords by which the candidate itself is told to run on a target."""
     return Door(keywords=keywords, raises=raises if isinstance(raises, str) else raises.__name__)
+
+
+def probe(function: Callable[..., Any] | str, **sweeps: list[Any]) -> Probe:
+    """An unguarded builder of the candidate's kernel, for `compile --probe`. It takes the operands, and the tuning as keywords;
+    `sweeps` are choices of parameters that only it has."""
+    return Probe(function=reference_to(function, where="probe"), sweeps=dict(sweeps))
 
 
 def baseline(function: Callable[..., Any] | str, *, strong: str, name: str | None = None) -> Baseline:

@@ -9,6 +9,7 @@ from typing import Any
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.review import review
 from kernel_audit.decision.rules import RULES, declared_targets
+from kernel_audit.decision.without_device import compiled_text
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import AWAIT, REVISE, Cell, Decision, Finding, Regime
 
@@ -25,7 +26,7 @@ def decide(evidence: Evidence) -> Decision:
         findings=findings,
         regimes=_regimes(evidence, findings),
         review=review(evidence, findings),
-        level="interpreted" if any(each.output_digest for each in evidence.cells) else "traced",
+        level=_level(evidence),
         levels=_levels(evidence),
         counts=dict(sorted(Counter(each.outcome for each in evidence.cells).items())),
         next_command=_next_command(decision, evidence),
@@ -101,10 +102,17 @@ def _levels(evidence: Evidence) -> dict[str, str]:
     return {
         "traced": f"{programs} programs, {len(kernels)} distinct kernels",
         "interpreted": ran or "nothing",
-        "compiled": "nothing",
+        "compiled": compiled_text(evidence),
         "executed": "nothing",
         "end-to-end": "nothing",
     }
+
+
+def _level(evidence: Evidence) -> str:
+    """The highest level at which something was observed."""
+    if any(each.accepted and each.side == "candidate" for each in evidence.compiled):
+        return "compiled"
+    return "interpreted" if any(each.output_digest for each in evidence.cells) else "traced"
 
 
 def _named(engines: Counter[str]) -> dict[str, int]:

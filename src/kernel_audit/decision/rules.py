@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.without_device import compiler_findings, read_faults
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import CaptureRecord, Cell, Control, Finding, RefusalCheck
 
@@ -154,9 +155,13 @@ def nothing_judged(evidence: Evidence) -> list[Finding]:
 
 def tails_missing(evidence: Evidence) -> list[Finding]:
     """Whether some judged fixture does not divide into the blocks of the program that ran it."""
-    blocks = {each.digest: _blocks(each) for each in evidence.programs if each.side == "candidate"}
+    programs = {each.digest: each for each in evidence.programs if each.side == "candidate"}
+    blocks = {digest: _blocks(each) for digest, each in programs.items()}
     judged = [each for each in evidence.cells if each.judged and blocks.get(each.program)]
-    if not judged or any(_leaves_a_tail(each.shape, blocks[each.program]) for each in judged):
+    if not judged or any(
+        _leaves_a_tail(each.shape, blocks[each.program]) if each.shape else _cuts_a_tail(programs[each.program])
+        for each in judged
+    ):
         return []
     extents = sorted({tuple(block) for each in judged for block in blocks[each.program]})
     return [finding("divisible-only", f"every shape divides into blocks of its program, such as {list(extents[0])}")]
@@ -169,6 +174,19 @@ def _blocks(program: CaptureRecord) -> list[list[int]]:
         # A grid of one program has whole arrays for blocks, without tails; a grid of none leaves out what it should cover.
         found += kernel.blocks if math.prod(kernel.grid) != 1 else []
     return [block[-2:] for block in found if any(extent > 1 for extent in block[-2:])]
+
+
+def _cuts_a_tail(program: CaptureRecord) -> bool:
+    """Of a program whose result is one number: whether an operand leaves a tail in the kernel's block at its place."""
+    shapes = [
+        [int(size) for size in each.rpartition("[")[2].rstrip("]").split(",") if size] for each in program.operands
+    ]
+    return any(
+        len(shape) == len(block) and _leaves_a_tail(shape, [block])
+        for kernel in program.kernels
+        if math.prod(kernel.grid) != 1
+        for shape, block in zip(shapes, kernel.blocks, strict=False)
+    )
 
 
 def _leaves_a_tail(shape: list[int], blocks: list[list[int]]) -> bool:
@@ -209,7 +227,10 @@ def part_not_placed(evidence: Evidence) -> list[Finding]:
 def declared_targets(evidence: Evidence) -> list[str]:
     """The targets that the audit names; by what the kernels are written with where it names none."""
     stated = evidence.frozen.audit.targets
-    return ["tpu:v5e"] if stated is None else list(stated)
+    if stated is not None:
+        return list(stated)
+    platforms = {each.platform for each in evidence.kernels}
+    return ["gpu:h200"] if platforms == {"gpu"} else ["tpu:v5e"]
 
 
 RULES: tuple[Rule, ...] = (
@@ -222,6 +243,8 @@ RULES: tuple[Rule, ...] = (
     controls_on_the_wrong_side,
     nothing_judged,
     tails_missing,
+    read_faults,
+    compiler_findings,
     target_missing,
     part_not_placed,
 )

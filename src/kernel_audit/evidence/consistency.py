@@ -9,6 +9,7 @@ from kernel_audit.evidence import layout
 from kernel_audit.evidence.fault import AMBIGUOUS, INCONSISTENT, MISSING, Fault
 from kernel_audit.evidence.frozen import Evidence
 from kernel_audit.evidence.manifest import Manifest
+from kernel_audit.evidence.without_device import compiled_faults, kernel_faults
 from kernel_audit.records import (
     DECISIONS,
     LEVELS,
@@ -16,6 +17,7 @@ from kernel_audit.records import (
     Cell,
     CellPlan,
     Decision,
+    compiled_name,
     digest_bytes,
     digest_of,
     encode,
@@ -39,6 +41,8 @@ def consistency(evidence: Evidence, decision: Decision, manifest: Manifest | Non
         _control_faults,
         _control_sets,
         _refusal_faults,
+        kernel_faults,
+        compiled_faults,
     )
     faults = [each for check in checks for each in check(evidence)]
     faults += _decision_faults(evidence, decision)
@@ -58,6 +62,7 @@ def record_names(evidence: Evidence) -> set[str]:
     names |= {each.key for each in evidence.frozen.plan.programs}
     for program in evidence.programs:
         names |= {program.key, program.digest, *(kernel.digest for kernel in program.kernels)}
+    names |= {compiled_name(each) for each in evidence.compiled}
     audit = evidence.frozen.audit
     names |= {each.name for each in (*audit.baselines, *audit.controls, *audit.refusals, *audit.sequences)}
     return names | set(layout.REQUIRED) | {audit.name}

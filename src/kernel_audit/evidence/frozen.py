@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kernel_audit.contract import Audit
-from kernel_audit.records import CaptureRecord, Cell, Control, Environment, Plan, Record, RefusalCheck
+from kernel_audit.records import (
+    CaptureRecord,
+    Cell,
+    CompiledRecord,
+    Control,
+    Environment,
+    KernelInspection,
+    Plan,
+    Record,
+    RefusalCheck,
+)
 
 
 class FrozenAudit(Record, kw_only=True):
@@ -34,6 +44,8 @@ class Evidence:
     frozen: FrozenAudit
     environment: Environment
     programs: list[CaptureRecord] = field(default_factory=list)
+    kernels: list[KernelInspection] = field(default_factory=list)
+    compiled: list[CompiledRecord] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     refusals: list[RefusalCheck] = field(default_factory=list)

@@ -9,14 +9,16 @@ ENVIRONMENT = "environment.json"
 CELLS = "cells.jsonl"
 CONTROLS = "controls.jsonl"
 REFUSALS = "refusals.jsonl"
-PROGRAMS = "kernels.json"
+PROGRAMS = "programs.json"
+KERNELS = "kernels.json"
+COMPILED = "compiled.jsonl"
 DECISION = "decision.json"
 PAGE = "report.html"
 SOURCES = "sources"
 FIGURES = "figures"
 
 # Every bundle has these beside the manifest and its digest; files under sources/ and figures/ come on top.
-REQUIRED = (AUDIT, ENVIRONMENT, CELLS, CONTROLS, REFUSALS, PROGRAMS, DECISION, PAGE)
+REQUIRED = (AUDIT, ENVIRONMENT, CELLS, CONTROLS, REFUSALS, PROGRAMS, KERNELS, COMPILED, DECISION, PAGE)
 
 _LONGEST_NAME = 1024
 

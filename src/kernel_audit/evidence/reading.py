@@ -16,9 +16,11 @@ from kernel_audit.evidence.regular import read_regular
 from kernel_audit.records import (
     CaptureRecord,
     Cell,
+    CompiledRecord,
     Control,
     Decision,
     Environment,
+    KernelInspection,
     RefusalCheck,
     decode,
     encode,
@@ -38,11 +40,18 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
         frozen=_one(folder, layout.AUDIT, FrozenAudit),
         environment=_one(folder, layout.ENVIRONMENT, Environment),
         programs=_array(folder, layout.PROGRAMS, CaptureRecord, lambda each: (each.side, each.key)),
+        kernels=_array(folder, layout.KERNELS, KernelInspection, lambda each: (each.program, each.path)),
+        compiled=_each_line(folder, layout.COMPILED, CompiledRecord, _compiled_key),
         cells=_each_line(folder, layout.CELLS, Cell, lambda each: each.id),
         controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
         refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
     )
     return evidence, _one(folder, layout.DECISION, Decision)
+
+
+def _compiled_key(record: CompiledRecord) -> Hashable:
+    choices = encode([record.dims, record.configuration, record.mode])
+    return record.target, record.topology, record.part, record.side, record.dtype, choices
 
 
 def _control_key(control: Control) -> Hashable:

@@ -13,18 +13,30 @@ import msgspec
 
 from kernel_audit.evidence.frozen import FrozenAudit
 from kernel_audit.evidence.manifest import PREDICATE_TYPE, STATEMENT_TYPE, Manifest
-from kernel_audit.records import CaptureRecord, Cell, Control, Decision, Environment, RefusalCheck
+from kernel_audit.records import (
+    CaptureRecord,
+    Cell,
+    CompiledRecord,
+    Control,
+    Decision,
+    Environment,
+    KernelInspection,
+    RefusalCheck,
+)
 
 SCHEMA_FOLDER = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-# The record of each file of a bundle: of the whole file, of each line, or (kernels.json) of each item of its array.
+# The record of each file of a bundle: of the whole file, of each line, or of each item of its array
+# (programs.json, kernels.json).
 RECORDS: dict[str, type] = {
     "audit": FrozenAudit,
     "cell": Cell,
+    "compiled": CompiledRecord,
     "control": Control,
     "decision": Decision,
     "environment": Environment,
+    "kernel": KernelInspection,
     "manifest": Manifest,
     "program": CaptureRecord,
     "refusal": RefusalCheck,

@@ -83,6 +83,8 @@ def _contents(
         layout.CONTROLS: _lines(evidence.controls),
         layout.REFUSALS: _lines(evidence.refusals),
         layout.PROGRAMS: encode(evidence.programs),
+        layout.KERNELS: encode(evidence.kernels),
+        layout.COMPILED: _lines(evidence.compiled),
         layout.DECISION: encode(decision),
         layout.PAGE: page,
     }

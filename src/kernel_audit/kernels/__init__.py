@@ -12,4 +12,12 @@ __all__ = [
     "fused_bias_relu",
     "pipelined_axpy",
     "preconditions",
+    "regression_gradient",
+    "regression_references",
+    "regression_step",
+    "regression_tpu",
+    "regression_triton",
+    "triton_axpy",
+    "triton_bias_relu",
+    "triton_block",
 ]

@@ -1,7 +1,8 @@
 """2x + y as a pipeline of copies: whole matrices in the device's main memory, blocks in its fast memory.
 
 The outer kernel sees global references only; `emit_pipeline` moves one block after another into input
-slots, and results out of two output slots.
+slots, and results out of output slots. `axpy_pipeline` builds it for any block and any slots;
+`pipelined_axpy` is that behind a guard.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .preconditions import (
     require_tpu,
 )
 
-__all__ = ["pipelined_axpy"]
+__all__ = ["axpy_pipeline", "pipelined_axpy"]
 
 TILE = (8, 128)
 OUTPUT_SLOTS = 2
@@ -62,20 +63,38 @@ def pipelined_axpy(
     else:
         interpret = pltpu.InterpretParams(detect_races=True, vector_clock_size=VECTOR_CLOCK_SIZE)
         device = _simulated_device()
-    x_padded, y_padded = pad_to_blocks(x, block), pad_to_blocks(y, block)
     with device:
-        padded = pl.pallas_call(
-            _pipeline(block_counts(x.shape, block), tuple(block), buffers, no_pipelining),
-            out_shape=jax.ShapeDtypeStruct(x_padded.shape, x.dtype),
-            in_specs=(pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pl.ANY)),
-            out_specs=pl.BlockSpec(memory_space=pl.ANY),
-            interpret=interpret,
-            name="pipelined_axpy",
-        )(x_padded, y_padded)
+        return axpy_pipeline(x, y, block, buffers, no_pipelining, interpret=interpret)
+
+
+def axpy_pipeline(
+    x: jax.Array,
+    y: jax.Array,
+    block: tuple[int, int] = (8, 128),
+    buffers: int = 2,
+    no_pipelining: bool = False,
+    output_buffers: int = OUTPUT_SLOTS,
+    *,
+    interpret: bool | pltpu.InterpretParams = False,
+) -> jax.Array:
+    """2x + y as `pipelined_axpy` builds it, without its guard: any block, any number of slots.
+
+    What it is asked for may be refused by JAX or by a compiler, or be wrong: it is there to ask them.
+    """
+    x_padded, y_padded = pad_to_blocks(x, block), pad_to_blocks(y, block)
+    grid = block_counts(x.shape, block)
+    padded = pl.pallas_call(
+        _pipeline(grid, tuple(block), buffers, no_pipelining, output_buffers),
+        out_shape=jax.ShapeDtypeStruct(x_padded.shape, x.dtype),
+        in_specs=(pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pl.ANY)),
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        interpret=interpret,
+        name="pipelined_axpy",
+    )(x_padded, y_padded)
     return crop(padded, x.shape)
 
 
-def _pipeline(grid: tuple[int, int], block: tuple[int, int], buffers: int, no_pipelining: bool):
+def _pipeline(grid: tuple[int, int], block: tuple[int, int], buffers: int, no_pipelining: bool, output_buffers: int):
     """The outer kernel: global references in, one pipeline over `grid` inside."""
 
     def tile(slots: int) -> pl.BlockSpec:
@@ -86,7 +105,7 @@ def _pipeline(grid: tuple[int, int], block: tuple[int, int], buffers: int, no_pi
             axpy_block,
             grid=grid,
             in_specs=(tile(buffers), tile(buffers)),
-            out_specs=tile(OUTPUT_SLOTS),
+            out_specs=tile(output_buffers),
             no_pipelining=no_pipelining,
         )(x_ref, y_ref, out_ref)
 

@@ -13,15 +13,19 @@ __all__ = [
     "require_block",
     "require_buffers",
     "require_flag",
+    "require_gpu",
     "require_matrices",
     "require_matrix_and_bias",
     "require_mode",
+    "require_regression",
     "require_tpu",
+    "require_triton_block",
 ]
 
 SUPPORTED_DTYPES = ("float32", "bfloat16")
 SUPPORTED_BUFFERS = (2, 3)
-TARGET_MODE = "tpu"
+# A Triton program of more elements than this is refused by Pallas itself.
+MOST_OF_A_TRITON_BLOCK = 1 << 20
 
 
 def require_matrices(x: jax.Array, y: jax.Array) -> None:
@@ -46,6 +50,25 @@ def require_matrix_and_bias(x: jax.Array, bias: jax.Array) -> None:
     if bias.shape != x.shape[1:]:
         raise ValueError(f"bias must have one entry for each column of x, got {bias.shape} beside {x.shape}")
     _require_one_dtype("bias", x, bias)
+
+
+def require_regression(X: jax.Array, w: jax.Array, y: jax.Array) -> None:
+    """Non-empty features (n, d) of a supported dtype, float32 weights (d,) and float32 targets (n,).
+
+    Raises ValueError otherwise: nothing is stretched and nothing is converted.
+    """
+    _require_array("X", X, rank=2)
+    _require_array("w", w, rank=1)
+    _require_array("y", y, rank=1)
+    if w.shape != X.shape[1:]:
+        raise ValueError(f"w must have one entry for each column of X, got {w.shape} beside {X.shape}")
+    if y.shape != X.shape[:1]:
+        raise ValueError(f"y must have one entry for each row of X, got {y.shape} beside {X.shape}")
+    if np.dtype(X.dtype).name not in SUPPORTED_DTYPES:
+        raise ValueError(f"the dtype of X must be one of {', '.join(SUPPORTED_DTYPES)}, got {X.dtype}")
+    for name, vector in (("w", w), ("y", y)):
+        if np.dtype(vector.dtype).name != "float32":
+            raise ValueError(f"{name} must be float32, got {vector.dtype}")
 
 
 def _require_array(name: str, operand: jax.Array, rank: int) -> None:
@@ -79,6 +102,18 @@ def require_block(block: tuple[int, int], multiple_of: tuple[int, int] = (1, 1))
         raise ValueError(f"block sizes must be multiples of {multiple_of}, got {block!r}")
 
 
+def require_triton_block(block: tuple[int, int]) -> None:
+    """Two positive whole numbers (rows, columns) that are powers of two, as Triton's blocks are.
+
+    Raises ValueError otherwise, and for a block that is too large for one program.
+    """
+    require_block(block)
+    if any(size & (size - 1) for size in block):
+        raise ValueError(f"block sizes must be powers of two, got {block!r}")
+    if block[0] * block[1] > MOST_OF_A_TRITON_BLOCK:
+        raise ValueError(f"a block must have at most {MOST_OF_A_TRITON_BLOCK} elements, got {block!r}")
+
+
 def require_buffers(buffers: int) -> None:
     """A supported number of input slots. Raises ValueError otherwise."""
     if isinstance(buffers, bool) or not isinstance(buffers, int) or buffers not in SUPPORTED_BUFFERS:
@@ -91,9 +126,9 @@ def require_flag(name: str, value: bool) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}")
 
 
-def require_mode(mode: str, off_target: str = "simulate") -> None:
-    """A supported mode: `off_target` or "tpu". Raises ValueError otherwise."""
-    supported = (off_target, TARGET_MODE)
+def require_mode(mode: str, off_target: str = "simulate", target: str = "tpu") -> None:
+    """A supported mode: `off_target` or `target`. Raises ValueError otherwise."""
+    supported = (off_target, target)
     if not isinstance(mode, str) or mode not in supported:
         raise ValueError(f"mode must be one of {supported}, got {mode!r}")
 
@@ -104,14 +139,23 @@ def require_tpu(*operands: jax.Array) -> None:
     Raises RuntimeError otherwise: simulating instead would turn a missing device into a result. An operand
     that is being traced has no device yet and passes.
     """
-    backend = jax.default_backend()
-    if backend != "tpu":
-        raise RuntimeError(f"mode 'tpu' needs a TPU backend, found {backend!r}; it never falls back to simulation")
+    _require_target("tpu", operands)
+
+
+def require_gpu(*operands: jax.Array) -> None:
+    """A real GPU backend, and operands that already lie on it. Raises RuntimeError otherwise, as `require_tpu` does."""
+    _require_target("gpu", operands)
+
+
+def _require_target(target: str, operands: tuple[jax.Array, ...]) -> None:
+    backend, named = jax.default_backend(), f"mode {target!r} needs"
+    if backend != target:
+        raise RuntimeError(f"{named} a {target.upper()} backend, found {backend!r}; it never falls back to simulation")
     for operand in operands:
         if isinstance(operand, jax.core.Tracer):
             continue
         if not isinstance(operand, jax.Array):
-            raise RuntimeError(f"mode 'tpu' needs operands placed on a TPU, got a {type(operand).__name__}")
+            raise RuntimeError(f"{named} operands placed on a {target.upper()}, got a {type(operand).__name__}")
         platforms = sorted({device.platform for device in operand.devices()})
-        if platforms != ["tpu"]:
-            raise RuntimeError(f"mode 'tpu' needs operands placed on a TPU, found them on {', '.join(platforms)}")
+        if platforms != [target]:
+            raise RuntimeError(f"{named} operands placed on a {target.upper()}, found them on {', '.join(platforms)}")

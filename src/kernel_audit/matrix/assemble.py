@@ -15,7 +15,16 @@ from kernel_audit.matrix.observe import baseline_plan
 from kernel_audit.matrix.plan import TPU_INTERPRETER
 from kernel_audit.matrix.stages import Observed, expectation_id
 from kernel_audit.oracle import leaves
-from kernel_audit.records import CaptureRecord, Cell, CellPlan, Control, Plan, RefusalCheck, digest_bytes
+from kernel_audit.records import (
+    CaptureRecord,
+    Cell,
+    CellPlan,
+    Control,
+    KernelInspection,
+    Plan,
+    RefusalCheck,
+    digest_bytes,
+)
 from kernel_audit.worker import read_arrays
 
 Arrays = dict[str, np.ndarray]
@@ -34,6 +43,7 @@ class Assembly:
         self.cells = [self._cell(each) for each in plan.cells]
         self.refusals = [self._refusal(name, promised, names) for name, promised, names in self._promised_refusals()]
         self.refusals += self._door()
+        self.kernels = [each for key in seen.programs for each in self._kernels(key)]
         self.programs = [record for key in seen.programs if (record := self._program(key)) is not None]
 
     def _expected(self, name: str) -> Arrays:
@@ -171,6 +181,10 @@ class Assembly:
         return msgspec.structs.replace(
             record, retrace_same=value.get("retrace"), as_cpu_same=value.get("as_cpu"), note=raised
         )
+
+    def _kernels(self, key: str) -> list[KernelInspection]:
+        value = self.seen.programs[key].value
+        return [] if value.get("tampered") else msgspec.convert(value.get("inspected", []), list[KernelInspection])
 
     def _promised_refusals(self) -> list[tuple[str, str, list[str]]]:
         return [(each.name, each.raises, each.names) for each in self.audit.refusals]

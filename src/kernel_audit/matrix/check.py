@@ -15,7 +15,7 @@ from kernel_audit.errors import AuditFileError, near
 from kernel_audit.matrix.assemble import Assembly
 from kernel_audit.matrix.laboratory import Laboratory
 from kernel_audit.matrix.observe import baseline_plan, observe
-from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, make_plan, sequence_plan, stated_blocks
+from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, for_gpus_alone, make_plan, sequence_plan, stated_blocks
 from kernel_audit.matrix.stages import Observed, Stages
 from kernel_audit.records import Plan
 
@@ -36,9 +36,7 @@ class Matrix:
 
 def engines_of(audit: Audit) -> list[str]:
     """The interpreters that an audit's kernels can run in: the TPU interpreter models no GPU."""
-    if audit.targets and all(each.startswith("gpu") for each in audit.targets):
-        return [GENERIC]
-    return [GENERIC, TPU_INTERPRETER]
+    return [GENERIC] if for_gpus_alone(audit) else [GENERIC, TPU_INTERPRETER]
 
 
 def check_matrix(

@@ -70,5 +70,10 @@ def _not_run(audit: Audit, matrix: Matrix) -> list[str]:
         first = matrix.plan.left_out[0]
         many = "combination" if len(matrix.plan.left_out) == 1 else "combinations"
         said.append(f"{len(matrix.plan.left_out)} {many} left out of the plan, first {first.what}: {first.why}")
-    said.append("compilation for a target, and any run on one")
+    unread = [
+        told.value["not_inspected"] for told in matrix.records.seen.programs.values() if "not_inspected" in told.value
+    ]
+    if unread:
+        said.append(f"the kernels of {len(unread)} programs could not be read, first {unread[0]}")
+    said.append("any run on a target")
     return said

@@ -25,6 +25,11 @@ TPU_INTERPRETER = "tpu-interpreter"
 TPU_INTERPRETER_LIMIT = 32
 
 
+def for_gpus_alone(audit: Audit) -> bool:
+    """Whether every device that could settle the audit is a GPU."""
+    return bool(audit.targets) and all(each.startswith("gpu") for each in audit.targets or ())
+
+
 def make_plan(
     audit: Audit,
     blocks: dict[str, list[tuple[int, ...]]],
@@ -40,7 +45,11 @@ def make_plan(
     engines = list(engines)
     shapes = hostile_shapes(audit, [block for found in blocks.values() for block in found] if derive else [])
     factors = _factors(audit, shapes, engines)
-    chosen, pairs = cover_pairs(factors, lambda choice: _too_many_programs(audit, blocks, choice) is None)
+
+    def possible(choice: dict[str, Any]) -> bool:
+        return _not_run(audit, blocks, choice["dims"], choice["engine"], _configuration(choice)) is None
+
+    chosen, pairs = cover_pairs(factors, possible)
     made = [_program(audit, index, choice) for index, choice in enumerate(chosen)]
     families = list(audit.values.families)
     given = cover_families([_labels(audit, each) for each in made], families)
@@ -68,11 +77,10 @@ def make_plan(
 def _left_out(
     audit: Audit, blocks: dict[str, list[tuple[int, ...]]], shapes: list[dict[str, int]], engines: list[str]
 ) -> list[LeftOut]:
-    """Every combination that has too many programs for its engine."""
+    """Every combination that its engine does not run."""
     found: dict[str, LeftOut] = {}
-    for dims, engine, configuration in product(shapes, engines, configurations(audit)):
-        choice = {"dims": dims, "engine": engine, **{f"tuning:{key}": value for key, value in configuration.items()}}
-        if reason := _too_many_programs(audit, blocks, choice):
+    for dims, engine, configuration in product(shapes, engines, audit.configurations()):
+        if reason := _not_run(audit, blocks, dims, engine, configuration):
             found[reason.what] = reason
     return list(found.values())
 
@@ -96,8 +104,10 @@ def sequence_plan(audit: Audit, name: str) -> Plan:
 
 
 def sequence_cells(audit: Audit, first: int) -> list[tuple[ProgramPlan, Fixture]]:
-    """Each fixture of each sequence at each dtype, in the first mode and configuration, in the TPU interpreter."""
-    found = []
+    """Each fixture of each sequence at each dtype, in the first mode and configuration that the TPU interpreter can run, there;
+    in the generic one where no configuration is for a TPU."""
+    found: list[tuple[ProgramPlan, Fixture]] = []
+    configuration, engine = _first(audit)
     for sequence in audit.sequences:
         shapes = [{name: each[name] for name in audit.declared_dims} for each in sequence.shapes]
         for index, dims in enumerate(shapes):
@@ -114,8 +124,8 @@ def sequence_cells(audit: Audit, first: int) -> list[tuple[ProgramPlan, Fixture]
                     dims=dims,
                     binding=binding,
                     mode={name: choices[0] for name, choices in audit.modes.items()},
-                    configuration={name: choices[0] for name, choices in audit.tuning.items()},
-                    engine=TPU_INTERPRETER,
+                    configuration=configuration,
+                    engine=engine,
                 )
                 found.append((program, fixture))
     return found
@@ -126,16 +136,14 @@ def stated_blocks(audit: Audit) -> dict[str, list[tuple[int, ...]]]:
     rank = len((audit.results or audit.operands)[0].dims)
     return {
         text_of(each): [tuple(value) for value in each.values() if isinstance(value, list) and len(value) == rank]
-        for each in configurations(audit)
+        for each in audit.configurations()
     }
 
 
-def configurations(audit: Audit) -> list[dict[str, Any]]:
-    """Every choice of tuning, in order."""
-    found: list[dict[str, Any]] = [{}]
-    for name, choices in audit.tuning.items():
-        found = [{**each, name: choice} for each in found for choice in choices]
-    return found
+def _first(audit: Audit) -> tuple[dict[str, Any], str]:
+    """The first configuration for a TPU and its interpreter; else the first of all and the generic one."""
+    for_tpus = audit.configurations_for("tpu")
+    return (for_tpus[0], TPU_INTERPRETER) if for_tpus else (audit.configurations()[0], GENERIC)
 
 
 def text_of(value: Any) -> str:
@@ -154,7 +162,10 @@ def size_text(dims: dict[str, int]) -> str:
 
 def _factors(audit: Audit, shapes: list[dict[str, int]], engines: list[str]) -> dict[str, list[Any]]:
     factors: dict[str, list[Any]] = {"dims": shapes, "binding": audit.dtype_bindings(), "engine": engines}
-    factors.update({f"tuning:{name}": choices for name, choices in audit.tuning.items()})
+    if isinstance(audit.tuning, dict):
+        factors.update({f"tuning:{name}": choices for name, choices in audit.tuning.items()})
+    else:  # choices of one target's product do not go with those of another's
+        factors["configuration"] = audit.configurations()
     factors.update({f"mode:{name}": choices for name, choices in audit.modes.items()})
     return factors
 
@@ -163,18 +174,32 @@ def _part(choice: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {key.removeprefix(prefix): value for key, value in choice.items() if key.startswith(prefix)}
 
 
-def _too_many_programs(
-    audit: Audit, blocks: dict[str, list[tuple[int, ...]]], choice: dict[str, Any]
+def _configuration(choice: dict[str, Any]) -> dict[str, Any]:
+    return choice["configuration"] if "configuration" in choice else _part(choice, "tuning:")
+
+
+def _not_run(
+    audit: Audit,
+    blocks: dict[str, list[tuple[int, ...]]],
+    dims: dict[str, int],
+    engine: str,
+    configuration: dict[str, Any],
 ) -> LeftOut | None:
-    configuration = _part(choice, "tuning:")
+    """Why an engine does not run a configuration at these sizes; None where it does."""
+    if engine == TPU_INTERPRETER and configuration not in audit.configurations_for("tpu"):
+        return LeftOut(what=f"{engine} {text_of(configuration)}", why="a configuration for no TPU")
+    where = f"{engine} {size_text(dims)} {text_of(configuration)}"
+    elements = sum(math.prod(each.shape(dims)) for each in audit.operands)
+    if elements > audit.element_limit:
+        return LeftOut(what=where, why=f"operands of {elements} elements, more than {audit.element_limit}")
     array = (audit.results or audit.operands)[0]
-    shape = array.shape(choice["dims"])
+    shape = array.shape(dims)
     count = max((programs(shape, block) for block in blocks.get(text_of(configuration), [])), default=1)
-    limit = min(audit.program_limit, TPU_INTERPRETER_LIMIT if choice["engine"] == TPU_INTERPRETER else 1 << 30)
+    limit = min(audit.program_limit, TPU_INTERPRETER_LIMIT if engine == TPU_INTERPRETER else 1 << 30)
     if count <= limit:
         return None
     return LeftOut(
-        what=f"{choice['engine']} {size_text(choice['dims'])} {text_of(configuration)}",
+        what=where,
         why=f"{count} programs, more than {limit}",
     )
 
@@ -185,7 +210,7 @@ def _program(audit: Audit, index: int, choice: dict[str, Any]) -> ProgramPlan:
         dims=choice["dims"],
         binding=choice["binding"],
         mode=_part(choice, "mode:"),
-        configuration=_part(choice, "tuning:"),
+        configuration=_configuration(choice),
         engine=choice["engine"],
     )
 

@@ -12,7 +12,7 @@ import msgspec
 from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.matrix.batch import Item, Told, run_items
 from kernel_audit.matrix.laboratory import Laboratory
-from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, configurations, text_of
+from kernel_audit.matrix.plan import GENERIC, TPU_INTERPRETER, text_of
 from kernel_audit.records import CellPlan, Fixture, Plan, ProgramPlan, digest_of
 
 _JOBS = "kernel_audit.matrix"
@@ -60,7 +60,7 @@ class Stages:
                 configuration=configuration,
                 engine=TPU_INTERPRETER,
             )
-            for index, configuration in enumerate(configurations(self.audit))
+            for index, configuration in enumerate(self.audit.configurations())
         }
         told = run_items(
             self.laboratory,

@@ -16,9 +16,10 @@ import numpy as np
 
 from kernel_audit.contract import Audit, FunctionRef, parse_array
 from kernel_audit.errors import AuditError
+from kernel_audit.inspect import inspect_program
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
-from kernel_audit.matrix.plan import GENERIC
+from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
 from kernel_audit.program import (
     CandidateRaised,
     Generic,
@@ -32,7 +33,12 @@ from kernel_audit.program import (
 )
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
-DEVICE_KIND = "TPU v5 lite"
+# What a kernel is traced for: (backend, kind of device). A program of both kinds of target is traced for a TPU.
+TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
+
+
+def _traced_for(audit: Audit) -> tuple[str, str]:
+    return GPU if for_gpus_alone(audit) else TPU
 
 
 class Subject:
@@ -40,6 +46,7 @@ class Subject:
 
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
+        self.backend, self.device_kind = _traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
         before = set(sys.modules)
         state = watched_state()
@@ -61,9 +68,10 @@ class Subject:
         return self.function(**keywords, **sizes), {}
 
     def captured(
-        self, operands: tuple[Any, ...], keywords: dict[str, Any], dims: dict[str, int], device_kind: str = DEVICE_KIND
+        self, operands: tuple[Any, ...], keywords: dict[str, Any], dims: dict[str, int], device_kind: str | None = None
     ) -> Program:
         """The candidate's program for these operands. Raises CandidateRaised for a factory that raises, too."""
+        device_kind = device_kind or self.device_kind
         with described(device_kind):
             try:
                 function, left = self.made(keywords, dims)
@@ -77,12 +85,12 @@ class Subject:
             for each in self.audit.operands
         )
 
-    def capture(self, plan: ProgramPlan, *, tuned: bool, device_kind: str = DEVICE_KIND) -> Program:
+    def capture(self, plan: ProgramPlan, *, tuned: bool, device_kind: str | None = None) -> Program:
         """The program of a plan; a baseline has no tuning."""
         extra = (self.audit.fixed, plan.configuration) if tuned else ()
         return self.captured(self.operands(plan), as_keywords(plan.mode, *extra), plan.dims, device_kind)
 
-    def pullback(self, plan: ProgramPlan, device_kind: str = DEVICE_KIND) -> Program:
+    def pullback(self, plan: ProgramPlan, device_kind: str | None = None) -> Program:
         """The program that gives the gradients of the operands of a floating dtype, for ones as cotangents.
 
         Raises CandidateRaised where the candidate cannot be differentiated at these operands.
@@ -104,12 +112,17 @@ class Subject:
             results, pull = jax.vjp(of_floats, *[given[index] for index in differentiable])
             return pull([jnp.ones(each.shape, each.dtype) for each in results])
 
-        return capture(gradients, operands, device_kind=device_kind)
+        return capture(gradients, operands, device_kind=device_kind or self.device_kind)
+
+
+def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[list[str]]:
+    """The backend that a candidate is told while it is imported and traced."""
+    return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
 
 
 def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
     """Captures one program a configuration and tells the block shapes of its kernels: the plan needs them."""
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, audit["candidate"], roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             with guarded_step(steps, plan.key, subject) as told:
@@ -123,7 +136,7 @@ def capture_programs(
     function = audit["candidate"]
     if side != "candidate":
         function = next(each["function"] for each in audit["baselines"] if each["name"] == side)
-    with claimed_backend("tpu"):
+    with _claimed(audit):
         subject = Subject(steps, audit, function, roots)
         for plan in msgspec.convert(programs, list[ProgramPlan]):
             arrays: dict[str, np.ndarray] = {}
@@ -139,6 +152,7 @@ def _capture_one(
     exports: dict[str, str] = {}
     if tuned:
         told.update(_second_looks(subject, plan, program))
+        told.update(_read(subject, plan, program))
     if plan.engine == GENERIC:
         try:
             refuse_by_name(program, Generic())
@@ -153,12 +167,23 @@ def _capture_one(
     )
 
 
+def _read(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
+    """The program's kernels, read; what cannot be read costs its record and nothing else."""
+    try:
+        found = inspect_program(
+            program, key=plan.key, targets=subject.audit.targets, arithmetic=subject.audit.precision.arithmetic
+        )
+    except Exception as error:
+        return {"not_inspected": f"{type(error).__name__}: {error}"[:300]}
+    return {"inspected": msgspec.to_builtins(found)}
+
+
 def _second_looks(subject: Subject, plan: ProgramPlan, program: Program) -> dict[str, Any]:
     """Whether the program is the same where the backend is said to be a CPU; if not, whether a plain second trace is."""
     looks = _look_again(subject, plan, program, "as_cpu", "cpu")
     if looks["as_cpu"]:
         return {**looks, "retrace": True}
-    return {**looks, **_look_again(subject, plan, program, "retrace", "tpu")}
+    return {**looks, **_look_again(subject, plan, program, "retrace", subject.backend)}
 
 
 def _look_again(subject: Subject, plan: ProgramPlan, program: Program, name: str, backend: str) -> dict[str, Any]:
@@ -245,7 +270,7 @@ def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtype
 def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
     """What the candidate says to these operands, before anything is launched."""
     try:
-        with described(DEVICE_KIND):
+        with described(subject.device_kind):
             function, left = subject.made(keywords, subject.audit.declared_dims)
             jax.make_jaxpr(lambda *given: function(*given, **left))(*_operands(subject, changed))
     except Exception as error:
@@ -256,9 +281,10 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
 
 def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
     """How the author's target mode would run each kernel, were there a target."""
-    with claimed_backend("tpu"):
+    operands = _operands(subject, {})
+    with claimed_backend(subject.backend):
         try:
-            program = subject.captured(_operands(subject, {}), keywords, subject.audit.declared_dims)
+            program = subject.captured(operands, keywords, subject.audit.declared_dims)
         except CandidateRaised:
             return []
     return [kernel.authored_interpret for kernel in program.kernels]

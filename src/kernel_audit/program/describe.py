@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
 
 from kernel_audit.program import compat
+from kernel_audit.program.raised import is_the_candidates
 
 _latest: str | None = None
 
@@ -44,30 +46,27 @@ def described(device_kind: str, num_cores: int = 1) -> Iterator[None]:
         _clear(caches)
 
 
-@dataclasses.dataclass
-class Claim:
-    """How often `jax.default_backend` was asked for while a backend was claimed."""
-
-    asked: int = 0
-
-
 @contextlib.contextmanager
-def claimed_backend(name: str) -> Iterator[Claim]:
-    """While open, `jax.default_backend()` answers `name`; the claim that is given counts who asks.
+def claimed_backend(name: str) -> Iterator[list[str]]:
+    """While open, `jax.default_backend()` answers `name`. Yields a list that grows with each place outside of the libraries
+    that asks ("file.py:line").
 
     Enter it before the candidate is imported: then `from jax import default_backend` is caught as well.
     `jax.devices()[0].platform` is not.
     """
     original = jax.default_backend
-    claim = Claim()
+    asked: list[str] = []
 
-    def answer(*_: Any, **__: Any) -> str:
-        claim.asked += 1
+    def answered(*_args: Any, **_kwargs: Any) -> str:
+        caller = sys._getframe(1)
+        module = str(caller.f_globals.get("__name__", ""))
+        if is_the_candidates(caller.f_code.co_filename, module):
+            asked.append(f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}")
         return name
 
-    jax.default_backend = answer
+    jax.default_backend = answered
     try:
-        yield claim
+        yield asked
     finally:
         jax.default_backend = original
 

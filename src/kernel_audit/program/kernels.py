@@ -16,10 +16,11 @@ DYNAMIC = -1  # a grid size that is known only when the kernel runs
 
 def find_kernels(jaxpr: Any) -> list[Kernel]:
     """Every kernel equation at every depth, in order; `path` names the equations around it and its position."""
-    return [_described(path, equation, around) for path, equation, around in _kernel_equations(jaxpr, "")]
+    return [_described(path, equation, around) for path, equation, around in kernel_equations(jaxpr, "")]
 
 
-def _kernel_equations(jaxpr: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def kernel_equations(jaxpr: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """(path, kernel equation, open jaxpr around it) at every depth, in order."""
     around = compat.open_jaxpr(jaxpr)
     for position, equation in enumerate(around.eqns):
         name = equation.primitive.name
@@ -29,7 +30,7 @@ def _kernel_equations(jaxpr: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
         label = equation.params.get("name")
         here = f"{path}{name}:{label}/" if isinstance(label, str) else f"{path}{name}/"
         for _, _, inner in inner_jaxprs(equation.params):
-            yield from _kernel_equations(inner, here)
+            yield from kernel_equations(inner, here)
 
 
 def _described(path: str, equation: Any, around: Any) -> Kernel:

@@ -77,12 +77,13 @@ def deepest_own_frame(error: BaseException) -> str:
     location = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
-        if _is_the_candidates(name, str(frame.f_globals.get("__name__", ""))):
+        if is_the_candidates(name, str(frame.f_globals.get("__name__", ""))):
             location = f"{Path(name).name}:{line}"
     return location
 
 
-def _is_the_candidates(file: str, module: str) -> bool:
+def is_the_candidates(file: str, module: str) -> bool:
+    """Whether code of this file and module is nobody's library: not JAX, NumPy, the standard library or this package's."""
     if file.startswith("<frozen") or any(module == each or module.startswith(each + ".") for each in _LIBRARIES):
         return False
     return not file.startswith(_STANDARD_LIBRARY) or any(part in file for part in _INSTALLED)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernel_audit.contract import Audit
 from kernel_audit.evidence import Evidence
 from kernel_audit.report.phrases import counted
 
@@ -44,7 +45,7 @@ def complexity(evidence: Evidence, sources: Mapping[str, bytes] | None) -> Compl
     return Complexity(
         sources=files,
         source_total=total if len(known) == len(files) else f"{total}; lines not counted for all of them",
-        configurations=_choices(audit.tuning, "configuration"),
+        configurations=_configurations(audit),
         modes=_choices(audit.modes, "mode"),
         kernels=f"{counted(len(digests), 'distinct kernel')} in {counted(len(captured), 'captured program')}",
         versions=", ".join(sorted({each.jax_version for each in captured})) or "none",
@@ -58,6 +59,13 @@ def _file(label: str, digest: str, sources: Mapping[str, bytes] | None) -> Sourc
     lines = data.decode("utf-8", "replace").splitlines()
     code = [line for line in lines if line.strip() and not line.strip().startswith("#")]
     return SourceFile(label, digest, len(lines), len(code))
+
+
+def _configurations(audit: Audit) -> str:
+    if isinstance(audit.tuning, dict):
+        return _choices(audit.tuning, "configuration")
+    products = [(each.choices, " and ".join(each.targets)) for each in audit.tuning]
+    return "; ".join(f"for {targets} {_choices(table, 'configuration')}" for table, targets in products)
 
 
 def _choices(table: Mapping[str, list[object]], noun: str) -> str:

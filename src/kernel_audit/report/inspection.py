@@ -76,7 +76,8 @@ def ownership_text(ownership: Ownership) -> str:
         "programs out of range": ownership.out_of_range,
     }
     said = [f"{number:,} {what}" for what, number in counts.items() if number]
-    return f"{ownership.blocks:,} blocks, {', '.join(said) or 'each written by one program'}; {how}"
+    blocks = "1 block" if ownership.blocks == 1 else f"{ownership.blocks:,} blocks"
+    return f"{blocks}, {', '.join(said) or 'each written by one program'}; {how}"
 
 
 def traffic_text(traffic: Traffic) -> str:

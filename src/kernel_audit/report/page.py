@@ -13,6 +13,7 @@ from kernel_audit.report.complexity import complexity
 from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, precision_gaps
 from kernel_audit.report.svg import embedded
 from kernel_audit.report.tables import control_rows, counts_of, kernel_rows, matrix_table
+from kernel_audit.report.without_device import compiled_tables, read_rows
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_SHOWN = 40  # cells that need a look, before the rest is folded away
@@ -54,6 +55,7 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
     look = [each for each in evidence.cells if phrases.needs_a_look(each)]
     gaps = precision_gaps(evidence)
     kernels = kernel_rows(evidence)
+    read = read_rows(evidence)
     return {
         "audit": evidence.frozen.audit,
         "plan": evidence.frozen.plan,
@@ -78,6 +80,10 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "refusals": evidence.refusals,
         "kernels": kernels[:_MOST_KERNELS],
         "kernels_more": kernels[_MOST_KERNELS:],
+        "read": read[:_MOST_KERNELS],
+        "read_more": read[_MOST_KERNELS:],
+        "compiled": compiled_tables(evidence),
+        "not_compiled": [each for each in evidence.environment.not_run if "not compiled:" in each],
         "gaps": gaps,
         "figure_title": TITLE,
         "figure_axis": AXIS,

@@ -21,6 +21,7 @@ from kernel_audit.report.phrases import (
     outcome_word,
 )
 from kernel_audit.report.tables import control_rows, matrix_table
+from kernel_audit.report.without_device import compiled_texts, read_texts
 
 WIDTH = 100
 _LABEL = 11
@@ -64,6 +65,8 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         _section("Controls", _control_texts(evidence), "No control was run."),
         _section("Refusals", _refusal_texts(evidence), "No refusal is promised."),
         _section(f"Precision gap ({SCOPE})", _gap_texts(evidence), "No cell has a gap."),
+        _section("Kernels, as they were read", read_texts(evidence), "No kernel was read."),
+        _section("Compiled for described devices: nothing ran", compiled_texts(evidence), "Nothing was compiled."),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

@@ -9,6 +9,8 @@ import sample_evidence
 from sample_evidence import replaced
 
 from kernel_audit.contract import Sequence, Values
+from kernel_audit.contract.tuning import configurations
+from kernel_audit.contract.words import on
 from kernel_audit.errors import AuditFileError
 from kernel_audit.fixture import hostile_shapes, programs
 from kernel_audit.matrix.check import engines_of
@@ -16,9 +18,9 @@ from kernel_audit.matrix.plan import (
     GENERIC,
     TPU_INTERPRETER,
     TPU_INTERPRETER_LIMIT,
-    configurations,
     make_plan,
     sequence_plan,
+    size_text,
     text_of,
     uncovered_pairs,
 )
@@ -87,7 +89,7 @@ def test_what_is_left_out_is_listed_each_with_its_reason():
     made = plan()
     shapes = hostile_shapes(AUDIT, [block for each in BLOCKS.values() for block in each])
     expected = set()
-    for dims, engine, configuration in product(shapes, ENGINES, configurations(AUDIT)):
+    for dims, engine, configuration in product(shapes, ENGINES, AUDIT.configurations()):
         row = {"dims": text_of(dims), "engine": engine, "block": text_of(configuration)}
         if not allowed(row):
             expected.add(f"{engine} {dims['m']}x{dims['n']} {text_of(configuration)}")
@@ -159,6 +161,36 @@ def test_a_sequence_is_not_taken_for_another_whose_name_begins_alike():
 )
 def test_the_tpu_interpreter_models_no_gpu(targets, engines):
     assert engines_of(replaced(AUDIT, targets=targets)) == engines
+
+
+FORMS = [on("tpu", form=["tpu"], block=[[8, 128], [16, 256]]), on("gpu", form=["triton"], block=[[16, 64]])]
+FORM_BLOCKS = {text_of(each): [tuple(each["block"])] for each in configurations(FORMS)}
+
+
+def test_configurations_for_targets_meet_every_other_choice_where_they_can_run():
+    audit = replaced(AUDIT, tuning=FORMS)
+    made = make_plan(audit, FORM_BLOCKS, 5, engines=ENGINES)
+    run = {(each.engine, text_of(each.configuration)) for each in made.programs}
+    tpu = ["form=tpu,block=8x128", "form=tpu,block=16x256"]
+    assert run >= {(engine, each) for engine in ENGINES for each in tpu} | {(GENERIC, "form=triton,block=16x64")}
+    gpu = [each for each in made.programs if each.configuration["form"] == "triton"]
+    assert {each.engine for each in gpu} == {GENERIC}
+    assert {each.dtype for each in gpu} == {"float32", "bfloat16"}
+    assert len({size_text(each.dims) for each in gpu}) == len({size_text(each.dims) for each in made.programs})
+    families = {made.fixture(cell.fixture).family for cell in made.cells if "form=triton" in cell.id}
+    assert families == set(FAMILIES)
+    assert {"tpu-interpreter form=triton,block=16x64": "a configuration for no TPU"}.items() <= {
+        each.what: each.why for each in made.left_out
+    }.items()
+
+
+@pytest.mark.parametrize(
+    ("tuning", "engine", "form"),
+    [(FORMS, TPU_INTERPRETER, "tpu"), (FORMS[::-1], TPU_INTERPRETER, "tpu"), (FORMS[1:], GENERIC, "triton")],
+)
+def test_a_sequence_runs_where_its_configuration_can(tuning, engine, form):
+    found = sequence_plan(replaced(AUDIT, tuning=tuning), "lesson").programs
+    assert {(each.engine, each.configuration["form"]) for each in found} == {(engine, form)}
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,21 @@ def test_an_oracle_that_is_none(name, what, got):
         checked(f"library.py:{name}")
     assert caught.value.got == got
     assert caught.value.where.startswith("library.py:") and "x = float64[8, 128]" in str(caught.value)
+
+
+def test_a_kernel_for_gpus_is_traced_for_one():
+    answer = checked("backend.py:for-gpus")
+    assert answer.decision.decision == AWAIT and answer.decision.next_command.startswith("on a gpu:h200 device: ")
+    assert {each.simulated_device for each in answer.evidence.programs if each.side == "candidate"} == {"NVIDIA H200"}
+    assert {each.engine for each in answer.evidence.cells} == {"generic"}
+
+
+def test_each_configuration_runs_where_it_is_for():
+    answer = checked("backend.py:for-both")
+    assert answer.decision.decision == AWAIT
+    run = {(each.engine, each.configuration["form"], each.configuration.get("rows")) for each in answer.evidence.cells}
+    assert run == {
+        *[(engine, "tpu", rows) for engine in ("generic", "tpu-interpreter") for rows in (8, 16)],
+        ("generic", "triton", None),
+    }
+    assert [each.what for each in answer.evidence.frozen.plan.left_out] == ["tpu-interpreter form=triton"]

@@ -1,0 +1,107 @@
+"""All that is observed for a question, as evidence."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from kernel_audit.conduct.compiling import COMPILE_PRELOAD, Compiled, compile_declared
+from kernel_audit.conduct.freezing import frozen_request
+from kernel_audit.conduct.question import Question, Request, reference_text, roots_of
+from kernel_audit.decision import declared_targets
+from kernel_audit.evidence import Evidence, FrozenAudit
+from kernel_audit.matrix.check import Matrix, Progress, check_matrix
+from kernel_audit.matrix.environment import environment_of
+from kernel_audit.matrix.laboratory import Laboratory
+from kernel_audit.records import digest_bytes
+from kernel_audit.target.bench import Bench
+from kernel_audit.worker import Pool
+
+
+def observed(
+    question: Question, work: Path, progress: Progress, *, compiling: bool
+) -> tuple[Evidence, dict[str, bytes]]:
+    """The evidence, and the judged sources by label. `compiling`: with the compiled level, where its compilers are here."""
+    with laboratory_for(question, work) as (laboratory, pool):
+        request, files = frozen_request(question, pool, work)
+        matrix = check_matrix(
+            request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
+        )
+        evidence, sources = evidence_of(question, request, matrix, files)
+        if compiling:
+            bench = Bench(pool, _fresh(work), roots_of(question), question.limits, request.audit)
+            evidence = _with_compiled(evidence, compile_declared(bench, declared_targets(evidence), progress))
+        return evidence, sources
+
+
+def _fresh(work: Path) -> Path:
+    """A place for compilations. What an interrupted audit compiled is compiled again: it takes seconds."""
+    return Path(tempfile.mkdtemp(prefix="compiling-", dir=work)).resolve()
+
+
+def _with_compiled(evidence: Evidence, compiled: Compiled) -> Evidence:
+    environment = evidence.environment
+    not_run = [f"{target}: {text}" for target, text in compiled.not_compiled.items()]
+    return replace(
+        evidence,
+        compiled=compiled.records,
+        environment=msgspec.structs.replace(environment, not_run=[*not_run, *environment.not_run]),
+    )
+
+
+@contextmanager
+def laboratory_for(question: Question, work: Path) -> Iterator[tuple[Laboratory, Pool]]:
+    roots = roots_of(question)  # what is not there is told before a worker is started
+    with Pool(size=question.workers, preload=COMPILE_PRELOAD) as pool:
+        laboratory = Laboratory(pool, work, roots, question.limits, question.workers)
+        try:
+            yield laboratory, pool
+        finally:
+            laboratory.close()
+
+
+def evidence_of(
+    question: Question, request: Request, matrix: Matrix, files: dict[str, str]
+) -> tuple[Evidence, dict[str, bytes]]:
+    """All records of a finished matrix, and the judged sources by label."""
+    sources = {
+        label: path.read_bytes() for label, path in _readable(matrix.source_files, files, roots_of(question)).items()
+    }
+    frozen = FrozenAudit(
+        reference=reference_text(question),
+        cells=request.cells,
+        quick=request.quick,
+        audit=request.audit,
+        plan=matrix.plan,
+        late_seed=request.late_seed,
+        late_seed_commitment=request.late_seed_commitment,
+        sources={label: digest_bytes(data) for label, data in sources.items()},
+    )
+    records = matrix.records
+    evidence = Evidence(
+        frozen=frozen,
+        environment=environment_of(request.audit, matrix, question.command),
+        programs=records.programs,
+        kernels=records.kernels,
+        cells=records.cells,
+        controls=records.controls,
+        refusals=records.refusals,
+    )
+    return evidence, sources
+
+
+def _readable(told: Mapping[str, str], files: Mapping[str, str], roots: list[Path]) -> dict[str, Path]:
+    """The sources to keep. What a worker told is a path, and it imported a candidate: only Python files below the audit's
+    folders, or beside a function that the audit names, are read for it."""
+    homes = [each.resolve() for each in (*roots, *[Path(path).parent for path in files.values()])]
+    found = {label: Path(path) for label, path in files.items()}
+    for label, path in told.items():
+        place = Path(path).resolve()
+        if place.suffix == ".py" and place.is_file() and any(place.is_relative_to(home) for home in homes):
+            found.setdefault(label, place)
+    return dict(sorted(found.items()))

@@ -1,0 +1,154 @@
+"""Job of the subject worker: captures the programs of one side for a described target and hands them over as bytes.
+
+It imports the candidate (or a baseline); the compiler's worker never does.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+import msgspec
+import numpy as np
+
+from kernel_audit.contract import Audit, FunctionRef
+from kernel_audit.errors import AuditError
+from kernel_audit.matrix.loading import as_keywords, load_function
+from kernel_audit.program import CandidateRaised, Program, Target, capture, claimed_backend
+from kernel_audit.program.kernel_bodies import lowered_bodies
+from kernel_audit.program.raised import is_the_candidates
+from kernel_audit.records import ProgramPlan
+from kernel_audit.target.kernel_traffic import bytes_by_path
+from kernel_audit.target.refusal import reason_of
+from kernel_audit.target.sharded import sharded_step
+
+IMPORT = "import"
+
+
+def export_programs(
+    steps: Any,
+    *,
+    audit: dict[str, Any],
+    roots: list[str],
+    function: dict[str, Any],
+    programs: list[dict[str, Any]],
+    target: dict[str, Any],
+    tuned: bool,
+    step: dict[str, Any] | None = None,
+) -> None:
+    """One step of the job a program: what it says is in `_exported`, its bytes are the array "bytes".
+
+    `target` has "kind", "platform", "backend" and "devices". `step` refers to the complete step to put the function into.
+    """
+    exporter = _Exporter(msgspec.convert(audit, Audit), [Path(each) for each in roots], target, tuned)
+    with claimed_backend(target["backend"]) as asked:
+        steps.begin(IMPORT)
+        reference = msgspec.convert(function, FunctionRef)
+        loaded = load_function(reference, exporter.roots)
+        if reference.factory:
+            loaded = exporter.built_by(loaded)
+        made = exporter.in_step(loaded, step)
+        steps.finish(IMPORT, {"reads_backend": sorted(set(asked))})
+        for plan in msgspec.convert(programs, list[ProgramPlan]):
+            steps.begin(plan.key)
+            told, arrays = exporter.exported(made, plan)
+            steps.finish(plan.key, {**told, "reads_backend": sorted(set(asked))}, arrays)
+
+
+class _Exporter:
+    def __init__(self, audit: Audit, roots: list[Path], target: dict[str, Any], tuned: bool) -> None:
+        self.audit = audit
+        self.roots = roots
+        self.target = target
+        self.tuned = tuned
+
+    def built_by(self, factory: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that a factory makes from the keywords and the declared sizes that it takes."""
+        parameters = inspect.signature(factory).parameters
+        sizes = {name: size for name, size in self.audit.declared_dims.items() if name in parameters}
+
+        def built(*operands: Any, **keywords: Any) -> Any:
+            return factory(**{**sizes, **keywords})(*operands)
+
+        return built
+
+    def in_step(self, function: Callable[..., Any], step: dict[str, Any] | None) -> Callable[..., Any]:
+        """The function itself, or the factory of the complete step with it in place."""
+        if step is None:
+            return function
+        return sharded_step(
+            load_function(msgspec.convert(step, FunctionRef), self.roots), function, self.target["devices"]
+        )
+
+    def exported(self, function: Callable[..., Any], plan: ProgramPlan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What is known of one program before any compiler saw it: kernels, refusal, seconds; and its bytes."""
+        started = time.perf_counter()
+        try:
+            program = self._capture(function, plan)
+        except CandidateRaised as error:
+            stage = (
+                "guard" if error.type_name == "ValueError" and not error.location.startswith("pallas") else "lowering"
+            )
+            reason = reason_of(error.type_name, error.message, stage=stage, source=error.location)
+            return {"reason": msgspec.to_builtins(reason)}, {}
+        told = self._described(program)
+        try:
+            data = program.export(Target(self.target["platform"]))
+        except AuditError as error:
+            kind, _, message = str(error.got).partition(": ")
+            told["reason"] = msgspec.to_builtins(reason_of(kind, message, stage="lowering"))
+            return told, {}
+        told["export_s"] = time.perf_counter() - started
+        return told, {"bytes": np.frombuffer(data, np.uint8)}
+
+    def _capture(self, function: Callable[..., Any], plan: ProgramPlan) -> Program:
+        specs = tuple(
+            jax.ShapeDtypeStruct(each.shape(plan.dims), plan.binding.get(each.dtype, each.dtype))
+            for each in self.audit.operands
+        )
+        extra = (self.audit.fixed, plan.configuration) if self.tuned else ()
+        keywords = as_keywords(plan.mode, *extra)
+        if hasattr(function, "sharded"):
+            specs = function.sharded(specs)  # type: ignore[attr-defined]
+        return capture(function, specs, keywords=keywords, device_kind=self.target["kind"])
+
+    def _described(self, program: Program) -> dict[str, Any]:
+        bodies = lowered_bodies(program.jaxpr, self.target["kind"])
+        traffic = bytes_by_path(program)
+        live = [each.digest for each in program.live_kernels()]
+        kernels = []
+        for each in program.kernels:
+            known = traffic.get(each.path, {})
+            alive = each.digest in live
+            if alive:
+                live.remove(each.digest)
+            programs = known.get("programs") or (math.prod(each.grid) if all(size > 0 for size in each.grid) else None)
+            kernels.append(
+                {
+                    "name": each.name,
+                    "path": each.path,
+                    "digest": each.digest,
+                    "body": bodies.get(each.path),
+                    "live": alive,
+                    "programs": programs,
+                    "bytes_moved": known.get("moved"),
+                    "bytes_claimed": known.get("claimed"),
+                    "authored_interpret": each.authored_interpret,
+                }
+            )
+        return {"program": program.digest, "kernels": kernels, "operands": program.operands}
+
+
+def raised_by_itself(error: CandidateRaised) -> bool:
+    """Whether the candidate's own code raised, and not a library that it called."""
+    frames = list(traceback.walk_tb(error.__cause__.__traceback__)) if error.__cause__ is not None else []
+    if not frames:
+        return False
+    last = frames[-1][0]
+    return is_the_candidates(last.f_code.co_filename, str(last.f_globals.get("__name__", "")))
