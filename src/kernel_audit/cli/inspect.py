@@ -45,14 +45,15 @@ def command(
     Exit code 0 whatever is found: what is read here informs and decides nothing.
     """
     from kernel_audit.cli.progress import shown_progress
-    from kernel_audit.conduct import Question, inspecting
+    from kernel_audit.conduct import Question
+    from kernel_audit.conduct.inspecting import inspect
     from kernel_audit.matrix.laboratory import Limits
     from kernel_audit.records import encode
 
     limits = Limits(deadline_s, int(memory_gib * GIB))
     question = Question(audit=audit, candidate=candidate, limits=limits)
     with shown_progress(quiet=as_json) as progress:
-        found = inspecting.inspect(question, targets, progress)
+        found = inspect(question, targets, progress)
     if svg is not None:
         _draw(found, svg)
     if as_json:

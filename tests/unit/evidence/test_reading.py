@@ -9,7 +9,16 @@ import sample_evidence
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import read_bundle
 
-RECORD_FILES = ["audit.json", "environment.json", "cells.jsonl", "controls.jsonl", "kernels.json", "compiled.jsonl", "programs.json", "decision.json"]
+RECORD_FILES = [
+    "audit.json",
+    "environment.json",
+    "cells.jsonl",
+    "controls.jsonl",
+    "kernels.json",
+    "compiled.jsonl",
+    "programs.json",
+    "decision.json",
+]
 
 
 def edit(bundle: Path, name: str, change: Callable[[bytes], bytes]) -> None:

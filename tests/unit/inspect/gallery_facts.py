@@ -16,7 +16,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 
 import msgspec
 
-from kernel_audit.conduct.inspecting import DEFAULT_TARGET, program_plans
+from kernel_audit.conduct.inspecting import program_plans
 from kernel_audit.contract import declared
 from kernel_audit.matrix.audit_job import evaluate
 from kernel_audit.matrix.inspect_job import inspect_programs
@@ -44,7 +44,7 @@ def facts(name: str) -> list[dict[str, Any]]:
     declared.clear()
     audit = evaluate(Told(), root=str(GALLERY), file=f"{name}.py", module=None, name=None)["audit"]
     record = declared[0]
-    plans = msgspec.to_builtins(program_plans(record))
+    plans = msgspec.to_builtins(program_plans(record, record.targets))
     targets = record.targets
     told = Told()
     inspect_programs(
@@ -53,7 +53,6 @@ def facts(name: str) -> list[dict[str, Any]]:
         roots=[str(GALLERY)],
         programs=plans,
         targets=targets,
-        device=targets[0] if targets else DEFAULT_TARGET,
     )
     found = []
     for plan in plans:
