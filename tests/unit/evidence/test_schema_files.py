@@ -20,11 +20,11 @@ WHOLE = {
 }
 ITEMS = {
     "cells.jsonl": "cell",
-    "controls.jsonl": "control",
-    "refusals.jsonl": "refusal",
     "compiled.jsonl": "compiled",
+    "controls.jsonl": "control",
     "kernels.json": "kernel",
     "programs.json": "program",
+    "refusals.jsonl": "refusal",
 }
 
 
