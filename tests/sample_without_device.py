@@ -18,11 +18,11 @@ from kernel_audit.records import (
 )
 
 
-def inspection(program: CaptureRecord, **changes: Any) -> KernelInspection:
+def inspection(captured: CaptureRecord, **changes: Any) -> KernelInspection:
     """The kernel of a sample program: four blocks, each written by one program."""
-    kernel = program.kernels[0]
+    kernel = captured.kernels[0]
     made = KernelInspection(
-        program=program.key,
+        program=captured.key,
         path=kernel.path,
         name=kernel.name,
         primitive=kernel.primitive,
