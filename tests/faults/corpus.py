@@ -36,6 +36,7 @@ CODES = frozenset(
         "simulation-in-target-mode",
         "tampered",
         "target-door-open",
+        "target-mode-raises",
         "timed-out",
         "values-differ",
         "writes-input",
@@ -205,6 +206,9 @@ FAULTS: list[Specimen] = [
         ("pipeline_refusal_of_another_type", ("refusal-wrong-exception",), "NotImplementedError", "refusals"),
         ("target_mode_falls_back_to_simulation", ("target-door-open",), "no TPU, no error", "silent-fallback"),
         ("target_mode_falls_back_to_jax", ("target-door-open",), "no TPU, no error", "silent-fallback"),
+        ("target_mode_asks_traced_operands", ("target-mode-raises",), "no device yet", "a target mode never run"),
+        ("target_mode_never_opens", ("target-mode-raises",), "refuses every TPU", "a target mode never run"),
+        ("target_mode_has_no_kernel", ("no-kernel",), "plain JAX on a TPU", "a target mode never run"),
         (
             "target_mode_is_simulation",
             ("simulation-in-target-mode",),

@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 
 import click
+from click.utils import PacifyFlushWrapper
 
 # name -> one line of help; the module is kernel_audit.cli.<name>, its command is `command`.
 COMMANDS = {
@@ -72,9 +73,12 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone
-        sys.exit(0)
+    except SystemExit:
+        if isinstance(sys.stdout, PacifyFlushWrapper):  # so click ends when the reader of our output has gone, with a 1
+            from kernel_audit.worker.endings import READER_GONE
+
+            sys.exit(READER_GONE)
+        raise
     except AuditError as error:
         click.echo(error.text(), err=True)
         sys.exit(error.exit_code)

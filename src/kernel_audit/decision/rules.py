@@ -26,6 +26,11 @@ _REFUSAL_CODES = {
     "accepted": "refusal-missing",
     "wrong-exception": "refusal-wrong-exception",
     "value-not-named": "refusal-unnamed",
+    # of the candidate's own target mode, traced as if there were a target
+    "simulates": "simulation-in-target-mode",
+    "raises-on-target": "target-mode-raises",
+    "no-kernel": "no-kernel",
+    "kernel-unused": "kernel-unused",
 }
 
 
@@ -117,12 +122,12 @@ def broken_refusals(evidence: Evidence) -> list[Finding]:
 def _refusal_code(check: RefusalCheck) -> str:
     if check.name == "door" and check.outcome == "accepted":
         return "target-door-open"
-    return "simulation-in-target-mode" if check.outcome == "simulates" else _REFUSAL_CODES[check.outcome]
+    return _REFUSAL_CODES[check.outcome]
 
 
 def _refusal_text(check: RefusalCheck) -> str:
-    said = f"raised {check.raised}: {check.message}" if check.raised else "raised nothing"
-    return f"{check.name}: promised {check.promised}, {check.message if check.outcome == 'simulates' else said}"[:300]
+    said = f"raised {check.raised}: {check.message}" if check.raised else check.message or "raised nothing"
+    return f"{check.name}: promised {check.promised}, {said}"[:300]
 
 
 def controls_on_the_wrong_side(evidence: Evidence) -> list[Finding]:

@@ -31,6 +31,10 @@ _MATRIX = "f32[8,128]"
 
 # The lesson draws x, then y, shape after shape from one generator.
 LESSON_SHAPES = [{"m": m, "n": n} for m, n in [(1, 1), (8, 128), (9, 129), (17, 257)]]
+# Tiles and slots of the pipeline's inputs that lesson, assessment and audit try.
+TILES = [(8, 128), (16, 256)]
+SLOTS = [2, 3]
+CONFIGURATIONS = [(block, slots) for block in TILES for slots in SLOTS]
 # The assessment's fixtures, a large one with tails, and single rows and columns.
 SHAPES = [
     *LESSON_SHAPES,
@@ -134,7 +138,7 @@ _audit_of_axpy(
     "axpy",
     "kernel_audit.kernels.pipelined_axpy:pipelined_axpy",
     args=["x: T[m=257, n=513]", "y: like(x)"],
-    tuning={"block": [(8, 128), (16, 256)], "buffers": [2, 3], "no_pipelining": [False, True]},
+    tuning={"block": TILES, "buffers": SLOTS, "no_pipelining": [False, True]},
     refuses=[
         *_refused_operands(),
         *_refused_blocks(x=_MATRIX, y=_MATRIX),
@@ -170,7 +174,8 @@ _audit_of_axpy(
 )
 
 
-def _by_type_alone(refusals: list[Refusal]) -> list[Refusal]:
+def by_type_alone(refusals: list[Refusal]) -> list[Refusal]:
+    """Refusals of which the exception is promised and not what it says."""
     return [replace(each, names=[]) for each in refusals]
 
 
@@ -215,7 +220,7 @@ def _audit_of_bias_relu(name: str, candidate: str, refuses: list[Refusal], **own
         invariants=[row_permutation("m")],
         refuses=[
             *_refused_biases(),
-            *_by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
+            *by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
             *refuses,
             refuse("unknown-mode", x=_MATRIX, bias="f32[128]", mode="fast", raises=ValueError),
             refuse("mode-of-the-pipeline", x=_MATRIX, bias="f32[128]", mode="simulate", raises=ValueError),
@@ -237,7 +242,7 @@ def _audit_of_bias_relu(name: str, candidate: str, refuses: list[Refusal], **own
 _audit_of_bias_relu(
     "bias-relu",
     "kernel_audit.kernels.fused_bias_relu:fused_bias_relu",
-    _by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
+    by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
     tuning={"block": [(8, 128), (16, 256)]},
     door=door(mode="tpu", raises=RuntimeError),
     targets=["tpu:v5e"],
@@ -246,7 +251,7 @@ _audit_of_bias_relu(
 _audit_of_bias_relu(
     "bias-relu-gpu",
     "kernel_audit.kernels.triton_bias_relu:triton_bias_relu",
-    _by_type_alone(_refused_of_triton(x=_MATRIX, bias="f32[128]")),
+    by_type_alone(_refused_of_triton(x=_MATRIX, bias="f32[128]")),
     tuning=[_TRITON_BLOCKS],
     door=door(mode="gpu", raises=RuntimeError),
     targets=["gpu:h200"],

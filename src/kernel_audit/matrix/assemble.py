@@ -210,17 +210,32 @@ class Assembly:
         if self.audit.door is None:
             return []
         shut = self._refusal("door", self.audit.door.raises, [])
-        told = self.seen.refusals["door-opened"]
-        lost = _lost(told)
-        authored = [] if lost else told.value.get("authored", [])
-        outcome = lost[0] if lost else "refused" if all(each == "False" for each in authored) else "simulates"
-        opened = RefusalCheck(
-            name="door-opened",
-            promised="interpret=False in every kernel",
-            outcome=outcome,
-            message=", ".join(authored),
-        )
+        outcome, raised, message = _opened(self.seen.refusals["door-opened"])
+        promised = "interpret=False in every kernel"
+        opened = RefusalCheck(name="door-opened", promised=promised, outcome=outcome, raised=raised, message=message)
         return [shut, opened]
+
+
+def _opened(told: Told) -> tuple[str, str, str]:
+    """(outcome, what it raised, message) of a target mode traced as if there were a target: nothing seen is no pass."""
+    lost = _lost(told)
+    if lost is not None and lost[0] != "refused":
+        return lost[0], "", lost[1]
+    if lost is not None:
+        said = told.value["refused"]
+        return (
+            "raises-on-target",
+            said["raised"],
+            f"{said['message']} ({said['at']})" if said["at"] else said["message"],
+        )
+    authored = told.value["authored"]
+    if not authored:
+        return "no-kernel", "", "the target mode's program holds no Pallas kernel"
+    if any(each != "False" for each in authored):
+        return "simulates", "", ", ".join(authored)
+    if told.value["live"] == 0:
+        return "kernel-unused", "", "no result of the target mode's program depends on its kernel"
+    return "refused", "", ", ".join(authored)
 
 
 def _lost(told: Told | None) -> tuple[str, str] | None:

@@ -31,6 +31,12 @@ class Observed:
     result_dtypes: dict[str, list[str]] = field(default_factory=dict)
     source_files: dict[str, str] = field(default_factory=dict)
 
+    def candidate_files(self) -> dict[str, str]:
+        """Files that the candidate loaded when it was imported or called, label -> path; none of a baseline's."""
+        told = (*self.programs.values(), *self.cells.values(), *self.refusals.values())
+        sources = [each for one in told for each in (one.imported.get("sources", {}), one.value.get("sources", {}))]
+        return {label: path for each in sources for label, path in each.items()}
+
 
 class Stages:
     """Runs the stages of one audit in a laboratory."""

@@ -31,6 +31,7 @@ from kernel_audit.program import (
     refuse_by_name,
     run_simulated,
 )
+from kernel_audit.program.opened_door import Claim, changeable_answers, traced_for_target
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
 # What a kernel is traced for: (backend, kind of device). A program of both kinds of target is traced for a TPU.
@@ -48,13 +49,19 @@ class Subject:
         self.audit = msgspec.convert(audit, Audit)
         self.backend, self.device_kind = _traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
-        before = set(sys.modules)
+        self._before = set(sys.modules)
         state = watched_state()
         steps.begin(IMPORT)
         self.reference = msgspec.convert(function, FunctionRef)
         self.function = load_function(self.reference, self.roots)
         self._state = state
-        steps.finish(IMPORT, {"sources": sources(before), "tampered": self.tampered()})
+        steps.finish(IMPORT, {"sources": sources(self._before), "tampered": self.tampered()})
+        self._known = set(sys.modules)
+
+    def loaded_late(self) -> dict[str, str]:
+        """Files that were loaded since the import, or since this was asked before: a function may import when it is called."""
+        before, self._known = self._known, set(sys.modules)
+        return sources(before) if self._known - before else {}
 
     def tampered(self) -> list[str]:
         return tampered(self._state)
@@ -243,16 +250,27 @@ def _simulated_call(
 
 def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
     """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
-    subject = Subject(steps, audit, audit["candidate"], roots)
-    for refusal in subject.audit.refusals:
-        with guarded_step(steps, refusal.name, subject) as told:
-            told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
-    if subject.audit.door is not None:
-        keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
-        with guarded_step(steps, "door", subject) as told:
-            told.update(_try(subject, {}, keywords))
-        with guarded_step(steps, "door-opened", subject) as told:
-            told["authored"] = _authored_interpret(subject, keywords)
+    target, device_kind = _traced_for(msgspec.convert(audit, Audit))
+    with changeable_answers(target, device_kind) as claim:
+        subject = Subject(steps, audit, audit["candidate"], roots)
+        for refusal in subject.audit.refusals:
+            with guarded_step(steps, refusal.name, subject) as told:
+                told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
+        if subject.audit.door is not None:
+            _try_door(steps, subject, claim)
+
+
+def _try_door(steps: Any, subject: Subject, claim: Claim) -> None:
+    """The candidate's own door to a target, here where there is none; then as if there were one."""
+    assert subject.audit.door is not None
+    keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
+    with guarded_step(steps, "door", subject) as told:
+        told.update(_try(subject, {}, keywords))
+    with guarded_step(steps, "door-opened", subject) as told:
+        operands, dims = _operands(subject, {}), subject.audit.declared_dims
+        program = traced_for_target(lambda: subject.captured(operands, keywords, dims), claim)
+        told["authored"] = [kernel.authored_interpret for kernel in program.kernels]
+        told["live"] = len(program.live_kernels())
 
 
 def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtypeStruct, ...]:
@@ -279,17 +297,6 @@ def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) ->
     return {"raised": ""}
 
 
-def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
-    """How the author's target mode would run each kernel, were there a target."""
-    operands = _operands(subject, {})
-    with claimed_backend(subject.backend):
-        try:
-            program = subject.captured(operands, keywords, subject.audit.declared_dims)
-        except CandidateRaised:
-            return []
-    return [kernel.authored_interpret for kernel in program.kernels]
-
-
 @contextlib.contextmanager
 def guarded_step(
     steps: Any, name: str, subject: Subject, arrays: dict[str, np.ndarray] | None = None
@@ -312,4 +319,5 @@ def guarded_step(
         if not subject.tampered():  # else what failed is no longer ours
             raise
     told["tampered"] = subject.tampered()
+    told["sources"] = subject.loaded_late()
     steps.finish(name, told, arrays or None)

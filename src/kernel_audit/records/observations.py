@@ -101,7 +101,9 @@ class Control(Record, kw_only=True):
 class RefusalCheck(Record, kw_only=True):
     """One input that the contract says is rejected before launch, tried on the candidate.
 
-    `outcome` is "refused", "accepted", "wrong-exception", "value-not-named", or a worker outcome such as "crashed".
+    `outcome` is "refused", "accepted", "wrong-exception", "value-not-named", or a worker outcome such as "crashed". The check
+    "door-opened" traces the candidate's target mode as if there were a target: "refused" where its kernels would be compiled,
+    else "simulates", "raises-on-target", "no-kernel" or "kernel-unused".
     """
 
     schema: str = "kernel-audit/refusal/1"

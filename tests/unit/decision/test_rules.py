@@ -97,6 +97,9 @@ MINIMAL: dict[str, Callable[[], Evidence]] = {
     "refusal-unnamed": lambda: with_refusal(outcome="value-not-named", raised="ValueError"),
     "target-door-open": lambda: with_refusal(name="door", outcome="accepted"),
     "simulation-in-target-mode": lambda: with_refusal(name="door-opened", outcome="simulates", message="True"),
+    "target-mode-raises": lambda: with_refusal(
+        name="door-opened", outcome="raises-on-target", raised="ConcretizationTypeError", message="traced (kernel.py:3)"
+    ),
     "control-accepted": lambda: with_control("zeros", "rejected", "accepted"),
     "oracle-rejected": lambda: with_control("oracle", "accepted", "rejected"),
     "baseline-rejected": lambda: with_control("baseline:fused", "accepted", "rejected"),

@@ -95,5 +95,6 @@ def test_no_other_module_uses_private_jax():
     assert folder == package.__file__.rsplit("/", 1)[0]
     import pathlib
 
+    private = {"compat.py", "interpreter_hooks.py"}  # versions; what is replaced in the TPU interpreter to count copies
     for file in pathlib.Path(folder).glob("*.py"):
-        assert file.name == "compat.py" or "jax._src" not in file.read_text().replace("`jax._src`", ""), file.name
+        assert file.name in private or "jax._src" not in file.read_text().replace("`jax._src`", ""), file.name
