@@ -10,7 +10,7 @@ import pytest
 from kernel_audit.kernels import regression_references as references
 from kernel_audit.kernels.regression_gradient import FORMS, regression_gradient
 from kernel_audit.kernels.regression_references import regression_oracle
-from kernel_audit.kernels.regression_tpu import default_tpu_rows
+from kernel_audit.kernels.regression_tpu import _parts, default_tpu_rows
 from kernel_audit.kernels.regression_triton import default_triton_rows
 from kernel_audit.program import Generic, Target, TpuInterpreter, capture, run_simulated
 
@@ -216,3 +216,27 @@ def test_target_mode_needs_the_target_and_operands_on_it(no_launch, monkeypatch,
     monkeypatch.setattr(jax, "default_backend", lambda: target)
     with pytest.raises(RuntimeError, match=f"operands placed on a {target.upper()}, found them on cpu"):
         regression_gradient(*given, form=form, mode=target)
+
+
+# Parts of a row ---------------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_the_exact_sum_of_its_bfloat16_parts():
+    """Normal numbers above 2^-102: below that the third part would be subnormal in bfloat16."""
+    rng = np.random.default_rng(2)
+    row = (rng.normal(size=(1, 500)) * 2.0 ** rng.uniform(-90, 90, size=(1, 500))).astype(np.float32)
+    for parts in (_parts(row), jax.jit(_parts)(row)):
+        assert parts.shape == (16, 500) and parts.dtype == jnp.bfloat16
+        np.testing.assert_array_equal(np.asarray(parts).astype(np.float64).sum(axis=0), row[0].astype(np.float64))
+
+
+@pytest.mark.parametrize("n", [128, 200])
+def test_bfloat16_rows_cost_no_precision_of_the_weights(n):
+    """Weights with all 24 bits, of which bfloat16 has 8: whole numbers, so that a lost bit shows."""
+    rng = np.random.default_rng(4)
+    X = rng.integers(-1, 2, (n, 3)).astype(jnp.bfloat16)
+    w, y = rng.integers(1 << 22, 1 << 23, 3).astype(np.float32), np.zeros(n, np.float32)
+    _, gradient = regression_gradient(X, w, y)
+    residuals = X.astype(np.int64) @ w.astype(np.int64)
+    right = 2 * residuals @ X.astype(np.int64)
+    assert np.abs(np.asarray(gradient, np.float64) - right).max() <= np.abs(right).max() * 2.0**-23
