@@ -124,6 +124,17 @@ def _shared_at_launch(module: Module, compiled: Compiled, ptx: str) -> int | Non
     return max(told) if told and len(told) == len(asked) else None
 
 
+def memory_spaces(text: str) -> dict[str, int]:
+    """The most on-chip bytes that one instruction of a compiled TPU program holds for itself, by memory."""
+    names = {"1": "vmem", "6": "smem"}
+    found: dict[str, int] = {}
+    for configs in re.findall(r'"used_scoped_memory_configs":\[(.*?)\]', text):
+        for space, size in re.findall(r'"memory_space":"(\d+)","offset":"\d+","size":"(\d+)"', configs):
+            if space in names:
+                found[names[space]] = max(found.get(names[space], 0), int(size))
+    return found
+
+
 def _ptx(compiled: Compiled) -> str:
     if compiled.platform != "cuda":
         return ""
