@@ -6,7 +6,6 @@ import sys
 from importlib import import_module
 
 import click
-from click.utils import PacifyFlushWrapper
 
 # name -> one line of help; the module is kernel_audit.cli.<name>, its command is `command`.
 COMMANDS = {
@@ -73,8 +72,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         sys.exit(130)
-    except SystemExit:
-        if isinstance(sys.stdout, PacifyFlushWrapper):  # so click ends when the reader of our output has gone, with a 1
+    except SystemExit as exit_:
+        if isinstance(exit_.__context__, BrokenPipeError):  # the reader of our output has gone; click would end with a 1
             from kernel_audit.worker.endings import READER_GONE
 
             sys.exit(READER_GONE)
