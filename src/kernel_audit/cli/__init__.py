@@ -73,7 +73,9 @@ def main() -> None:
         click.echo("interrupted", err=True)
         sys.exit(130)
     except SystemExit as exit_:
-        if isinstance(exit_.__context__, BrokenPipeError):  # the reader of our output has gone; click would end with a 1
+        if isinstance(
+            exit_.__context__, BrokenPipeError
+        ):  # the reader of our output has gone; click would end with a 1
             from kernel_audit.worker.endings import READER_GONE
 
             sys.exit(READER_GONE)

@@ -271,7 +271,13 @@ audit(
     door=door(mode="tpu", raises=RuntimeError),
     controls=[
         control(name.replace("_", "-"), f"{_REGRESSION}:{name}")
-        for name in ("tail_dropped", "padding_counted", "means_for_sums", "residuals_negated", "gradient_halved")
+        for name in (
+            "last_rows_dropped",
+            "rows_counted_twice",
+            "means_for_sums",
+            "residuals_negated",
+            "gradient_halved",
+        )
     ],
     shapes=[
         {"n": n, "d": d} for n, d in [(1, 1), (127, 3), (128, 128), (513, 130), (1024, 512), (1025, 512), (2049, 5)]

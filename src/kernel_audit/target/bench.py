@@ -17,6 +17,7 @@ from kernel_audit.records import CompiledRecord, CompilerReason, ProgramPlan
 from kernel_audit.target.assembling import Compilation, record_of
 from kernel_audit.target.described import DescribedTarget
 from kernel_audit.target.environment import compiler_environment
+from kernel_audit.target.spellings import Spelling
 from kernel_audit.worker import Job, JobResult, Pool
 
 CANDIDATE = "candidate"
@@ -34,6 +35,7 @@ class Side:
     configurations: tuple[dict[str, Any], ...] | None = None  # None: those that the audit declares for the target
     fixed: bool = True
     first_dtype: bool = False
+    spelling: Spelling | None = None
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,25 @@ class Bench:
             },
             "tuned": side.tuned,
             "step": msgspec.to_builtins(step) if step is not None else None,
+            "spelling": msgspec.to_builtins(side.spelling) if side.spelling is not None else None,
         }
         job = self._job("kernel_audit.target.export_job:export_programs", arguments, folder)
         return Export(side, part, plans, self.pool.run(job), folder)
+
+    def check(self, side: Side, spellings: list[Spelling], mode: dict[str, Any]) -> JobResult:
+        """Whether respellings of a baseline are right: see `respelled.check_respellings`."""
+        arguments = {
+            "audit": msgspec.to_builtins(self.audit),
+            "roots": [str(each) for each in self.roots],
+            "function": msgspec.to_builtins(side.function),
+            "spellings": msgspec.to_builtins(spellings),
+            "mode": mode,
+        }
+        folder = self.work / f"check-{next(self._numbers)}"
+        wide = {"jax_enable_x64": True}
+        return self.pool.run(
+            self._job("kernel_audit.target.respelled:check_respellings", arguments, folder, jax_config=wide)
+        )
 
     def _job(self, function: str, arguments: dict[str, Any], folder: Path, **more: Any) -> Job:
         return Job(
@@ -174,6 +192,7 @@ class Bench:
                 "platform": target.platform,
                 "topology": target.topology_name,
                 "config": target.target_config(),
+                "capability": ".".join(str(each) for each in target.device.compute_capability),
             },
             "programs": programs,
         }

@@ -41,7 +41,7 @@ def compile_programs(steps: Any, *, target: dict[str, Any], programs: list[dict[
         data = read_arrays(Path(each["folder"]), each["key"])["bytes"].tobytes()
         shutil.rmtree(dump, ignore_errors=True)
         dump.mkdir(parents=True)
-        steps.finish(name, _compiled(data, each, devices, dump))
+        steps.finish(name, _compiled(data, each, devices, dump, target.get("capability", "")))
 
 
 def _devices(target: dict[str, Any]) -> list[Any]:
@@ -54,7 +54,7 @@ def _devices(target: dict[str, Any]) -> list[Any]:
     return list(topology.devices)
 
 
-def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path) -> dict[str, Any]:
+def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path, capability: str) -> dict[str, Any]:
     program = load(data)
     started = time.perf_counter()
     lowered = _lowered(program, devices)
@@ -66,7 +66,7 @@ def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path
         return {"reason": msgspec.to_builtins(reason), "compile_s": time.perf_counter() - started}
     compile_s = time.perf_counter() - started
     kernels = [msgspec.convert(_plain(each), CompiledKernel) for each in asked["kernels"]]
-    found = read_compiled(Compiled(compiled.as_text(), program.sidecar.platform, kernels, dump))
+    found = read_compiled(Compiled(compiled.as_text(), program.sidecar.platform, kernels, dump, capability))
     return {
         **msgspec.to_builtins(found),
         "memory": _memory(compiled),

@@ -18,7 +18,14 @@ WHOLE = {
     "decision.json": "decision",
     "manifest.json": "manifest",
 }
-ITEMS = {"cells.jsonl": "cell", "controls.jsonl": "control", "refusals.jsonl": "refusal", "kernels.json": "program"}
+ITEMS = {
+    "cells.jsonl": "cell",
+    "controls.jsonl": "control",
+    "refusals.jsonl": "refusal",
+    "compiled.jsonl": "compiled",
+    "kernels.json": "kernel",
+    "programs.json": "program",
+}
 
 
 def schema(name: str) -> dict[str, Any]:
