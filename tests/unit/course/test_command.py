@@ -79,7 +79,8 @@ def test_requests_that_cannot_be_honoured(tmp_path: Path) -> None:
 
 
 def _started(temporary: Path) -> subprocess.Popen[str]:
-    """The checker at work on the solution; its first line has been printed."""
+    """The checker at work on the solution, in a folder of its own."""
+    before = set(temporary.iterdir())
     process = subprocess.Popen(
         [sys.executable, CHECK, "--implementation", "solution", "--stage", "1"],
         cwd=TOP,
@@ -90,7 +91,9 @@ def _started(temporary: Path) -> subprocess.Popen[str]:
     )
     assert process.stdout is not None and process.stdout.readline().startswith("checking model.py")
     until = time.monotonic() + 60
-    while not any(temporary.glob("*/*")) and time.monotonic() < until:
+    while (
+        not any(each not in before and any(each.iterdir()) for each in temporary.iterdir()) and time.monotonic() < until
+    ):
         time.sleep(0.05)
     return process
 
@@ -120,10 +123,11 @@ def test_what_a_killed_one_left_is_swept_by_the_next(tmp_path: Path) -> None:
 
 def test_a_reader_who_has_gone_ends_it_in_order(tmp_path: Path) -> None:
     process = _started(tmp_path)
-    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout is not None
     process.stdout.close()
-    said = process.stderr.read()
-    assert (process.wait(timeout=300), said) == (141, "")
+    process.stdout = None
+    _, said = process.communicate(timeout=300)
+    assert (process.returncode, said) == (141, "")
     assert list(tmp_path.glob("kernel-audit-*")) == []
 
 
