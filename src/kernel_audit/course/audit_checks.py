@@ -168,9 +168,13 @@ def _refusal(wanted: Wanted, check: RefusalCheck, names: list[str]) -> Check:
         promise = f'{wanted.name}: mode="tpu" raises {check.promised} here'
     elif check.name == "door-opened":
         promise = f'{wanted.name}: mode="tpu" is compiled for the target, interpret=False'
+    elif check.name == "door-unplaced":
+        promise = f'{wanted.name}: mode="tpu" raises {check.promised} for operands that do not lie on a TPU'
+    elif check.name == "door-closed":
+        promise = f"{wanted.name} runs here in its default mode"
     else:
         promise = f"{wanted.name} refuses {check.name} with {check.promised}"
-    if check.outcome == "refused":
+    if check.outcome in ("refused", "runs"):
         missing = [each for each in names if each not in check.message]
         return Check(wanted.stage, promise, note=f"its message could name {missing[0]}" if missing else "")
     if check.outcome == "simulates":
@@ -178,7 +182,7 @@ def _refusal(wanted: Wanted, check: RefusalCheck, names: list[str]) -> Check:
     if check.outcome == "raises-on-target":
         hint = f"; {TRACED}" if "Concretization" in check.raised or "Tracer" in check.message else ""
         return Check(wanted.stage, promise, f"on a TPU it raised {check.raised}: {check.message}{hint}")
-    if check.outcome in ("accepted", "wrong-exception"):
+    if check.outcome in ("accepted", "wrong-exception", "does-not-run"):
         return Check(
             wanted.stage, promise, f"raised {check.raised}: {check.message}" if check.raised else "nothing was raised"
         )

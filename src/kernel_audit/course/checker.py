@@ -20,7 +20,7 @@ from kernel_audit.course.contracts import course_audit, direct_calls, neighbours
 from kernel_audit.course.fresh import expected_result, fresh_operands
 from kernel_audit.course.own_work import closed_files, refused
 from kernel_audit.course.promises import Check, Wanted
-from kernel_audit.course.told import Told, raised_text, refusal_seen_in, seen_in
+from kernel_audit.course.told import Told, raised_text, seen_in
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix.check import check_matrix
 from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
@@ -75,13 +75,11 @@ class _Trial:
 
     def kernel(self, name: str) -> Checked:
         calls = direct_calls(self.wanted.name, self.seed)
-        has_target = "mode" in self.wanted.parameters
         read = pipelines() if self.wanted.name == "pipelined_axpy" else []
         told = self._run(
             "model_job:try_kernel",
             neighbours=neighbours(self.wanted.name),
             calls=calls,
-            target={"mode": "tpu"} if has_target else None,
             pipelines=read,
         )
         steps = told.steps
@@ -95,9 +93,6 @@ class _Trial:
             for each in neighbours(self.wanted.name)
         ]
         found.append(self._kernel_alone(steps))
-        if has_target:
-            promise = f'{self.wanted.name}: mode="tpu" raises RuntimeError for operands that do not lie on a TPU'
-            found.append(self._check(promise, told.refusal("placed")))
         return Checked([*found, *self._pipelines(read, told)])
 
     def benchmark(self) -> Checked:
@@ -251,10 +246,6 @@ class _Answer:
         `judge` says."""
         return seen_in(self.steps.get(step), judge, ended=self.ending)
 
-    def refusal(self, step: str) -> str:
-        """What is wrong with a step that is to raise RuntimeError."""
-        return refusal_seen_in(self.steps.get(step), _refused_by_the_model, ended=self.ending)
-
 
 def _not_written(steps: Mapping[str, Told]) -> str:
     """The text of a NotImplementedError, wherever it came."""
@@ -262,12 +253,6 @@ def _not_written(steps: Mapping[str, Told]) -> str:
         if "NotImplementedError" in (told or {}).get("kinds", []):
             return raised_text(told)
     return ""
-
-
-def _refused_by_the_model(told: Told) -> str:
-    """A RuntimeError of JAX's runtime is no refusal."""
-    from_jax = "JaxRuntimeError" in told["kinds"] or "XlaRuntimeError" in told["kinds"]
-    return "" if "RuntimeError" in told["kinds"] and not from_jax else raised_text(told)
 
 
 def _difference(actual: np.ndarray, expected: np.ndarray) -> str:

@@ -67,22 +67,16 @@ def try_kernel(
     parameters: Mapping[str, Any],
     neighbours: list[dict[str, Any]],
     calls: list[dict[str, Any]],
-    target: dict[str, Any] | None,
     pipelines: list[dict[str, Any]],
 ) -> None:
     """Traces the neighbours of what is refused, calls the function on fresh values, and reads its pipelines.
 
-    Steps: "neighbour:NAME" (with what calculates outside of its kernel), "call:NAME" (array "out"), "placed",
-    "pipeline:NUMBER".
+    Steps: "neighbour:NAME" (with what calculates outside of its kernel), "call:NAME" (array "out"), "pipeline:NUMBER".
     """
     model = {"folder": folder, "file": file, "name": name, "parameters": parameters}
-    with changeable_answers("tpu", DEVICE_KIND) as claim, loaded(steps, **model) as function:
+    with changeable_answers("tpu", DEVICE_KIND), loaded(steps, **model) as function:
         if function is not None:
             _trace_and_call(steps, function, name, neighbours, calls)
-            if target is not None:
-                operands = fresh_operands(name, [9, 129], "float32", 0)
-                with told_step(steps, "placed"), claim(devices=True):
-                    function(*map(jax.numpy.asarray, operands), **target)
             for number, each in enumerate(pipelines):
                 with told_step(steps, f"pipeline:{number}") as told:
                     program = _captured(function, each)

@@ -31,6 +31,8 @@ _REFUSAL_CODES = {
     "raises-on-target": "target-mode-raises",
     "no-kernel": "no-kernel",
     "kernel-unused": "kernel-unused",
+    # of a call without the keywords of the door
+    "does-not-run": "does-not-run-here",
 }
 
 
@@ -110,7 +112,7 @@ def broken_refusals(evidence: Evidence) -> list[Finding]:
     for check in evidence.refusals:
         if check.outcome in _UNTRIED:
             untried[check.outcome].append(check)
-        elif check.outcome != "refused":
+        elif check.outcome not in ("refused", "runs"):
             found.append(finding(_refusal_code(check), _refusal_text(check), [check.name]))
     for code, checks in sorted(untried.items()):
         names = [each.name for each in checks]
@@ -120,7 +122,7 @@ def broken_refusals(evidence: Evidence) -> list[Finding]:
 
 
 def _refusal_code(check: RefusalCheck) -> str:
-    if check.name == "door" and check.outcome == "accepted":
+    if check.name == "door-unplaced" or (check.name == "door" and check.outcome == "accepted"):
         return "target-door-open"
     return _REFUSAL_CODES[check.outcome]
 

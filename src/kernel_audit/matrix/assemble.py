@@ -213,7 +213,31 @@ class Assembly:
         outcome, raised, message = _opened(self.seen.refusals["door-opened"])
         promised = "interpret=False in every kernel"
         opened = RefusalCheck(name="door-opened", promised=promised, outcome=outcome, raised=raised, message=message)
-        return [shut, opened]
+        found = [shut, opened]
+        if self.audit.door.placed:
+            found.append(_of_jax(self._refusal("door-unplaced", self.audit.door.raises, []), self.seen.refusals))
+        if self.audit.door.runs_closed:
+            found.append(_closed(self.seen.refusals["door-closed"]))
+        return found
+
+
+def _of_jax(check: RefusalCheck, told: dict[str, Told]) -> RefusalCheck:
+    """An error of JAX's runtime is a RuntimeError, and no refusal of the candidate's."""
+    kinds = told[check.name].value.get("kinds", [])
+    theirs = {"JaxRuntimeError", "XlaRuntimeError"} & set(kinds)
+    return msgspec.structs.replace(check, outcome="wrong-exception") if check.outcome == "refused" and theirs else check
+
+
+def _closed(told: Told) -> RefusalCheck:
+    """Whether the candidate runs here without the keywords of its door."""
+    check = RefusalCheck(name="door-closed", promised="a call that runs here", outcome="runs")
+    if (lost := _lost(told)) is not None:
+        return msgspec.structs.replace(check, outcome=lost[0], message=lost[1])
+    if not told.value["raised"]:
+        return check
+    return msgspec.structs.replace(
+        check, outcome="does-not-run", raised=told.value["raised"], message=str(told.value.get("message", ""))
+    )
 
 
 def _opened(told: Told) -> tuple[str, str, str]:

@@ -148,14 +148,14 @@ class Stages:
     def refusals(self) -> dict[str, Told]:
         """Every promised refusal, and the candidate's own door to a target."""
         names = [each.name for each in self.audit.refusals]
-        names += ["door", "door-opened"] if self.audit.door else []
+        names += self.audit.door.checks() if self.audit.door else []
         wanted = {each.name: each for each in self.audit.refusals}
 
         def call(items: list[Item]) -> tuple[str, dict[str, Any]]:
             chosen = [wanted[each.id] for each in items if each.id in wanted]
             door = self.audit.door if any(each.id.startswith("door") for each in items) else None
             part = msgspec.structs.replace(self.audit, refusals=chosen, door=door)
-            return f"{_JOBS}.subject_job:refusals", {**self._whole, "audit": msgspec.to_builtins(part)}
+            return f"{_JOBS}.refusal_job:refusals", {**self._whole, "audit": msgspec.to_builtins(part)}
 
         return run_items(self.laboratory, "refusals", [Item(name, name) for name in names], call)
 

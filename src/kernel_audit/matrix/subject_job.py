@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 
-from kernel_audit.contract import Audit, FunctionRef, parse_array
+from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.errors import AuditError
 from kernel_audit.inspect import inspect_program
 from kernel_audit.matrix.cell_run import run_cell
@@ -31,14 +31,13 @@ from kernel_audit.program import (
     refuse_by_name,
     run_simulated,
 )
-from kernel_audit.program.opened_door import Claim, changeable_answers, traced_for_target
 from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 
 # What a kernel is traced for: (backend, kind of device). A program of both kinds of target is traced for a TPU.
 TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
 
 
-def _traced_for(audit: Audit) -> tuple[str, str]:
+def traced_for(audit: Audit) -> tuple[str, str]:
     return GPU if for_gpus_alone(audit) else TPU
 
 
@@ -47,7 +46,7 @@ class Subject:
 
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
-        self.backend, self.device_kind = _traced_for(self.audit)
+        self.backend, self.device_kind = traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
         self._before = set(sys.modules)
         state = watched_state()
@@ -124,7 +123,7 @@ class Subject:
 
 def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[list[str]]:
     """The backend that a candidate is told while it is imported and traced."""
-    return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
+    return claimed_backend(traced_for(msgspec.convert(audit, Audit))[0])
 
 
 def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
@@ -246,55 +245,6 @@ def _simulated_call(
         return [np.asarray(each) for each in found.outputs], found.races
 
     return call
-
-
-def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
-    """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
-    target, device_kind = _traced_for(msgspec.convert(audit, Audit))
-    with changeable_answers(target, device_kind) as claim:
-        subject = Subject(steps, audit, audit["candidate"], roots)
-        for refusal in subject.audit.refusals:
-            with guarded_step(steps, refusal.name, subject) as told:
-                told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
-        if subject.audit.door is not None:
-            _try_door(steps, subject, claim)
-
-
-def _try_door(steps: Any, subject: Subject, claim: Claim) -> None:
-    """The candidate's own door to a target, here where there is none; then as if there were one."""
-    assert subject.audit.door is not None
-    keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
-    with guarded_step(steps, "door", subject) as told:
-        told.update(_try(subject, {}, keywords))
-    with guarded_step(steps, "door-opened", subject) as told:
-        operands, dims = _operands(subject, {}), subject.audit.declared_dims
-        program = traced_for_target(lambda: subject.captured(operands, keywords, dims), claim)
-        told["authored"] = [kernel.authored_interpret for kernel in program.kernels]
-        told["live"] = len(program.live_kernels())
-
-
-def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtypeStruct, ...]:
-    binding = subject.audit.dtype_bindings()[0]
-    made = []
-    for each in subject.audit.operands:
-        if each.name in changed:
-            dtype, shape = parse_array(changed[each.name], where=each.name)
-        else:
-            dtype, shape = binding.get(each.dtype, each.dtype), each.shape(subject.audit.declared_dims)
-        made.append(jax.ShapeDtypeStruct(shape, dtype))
-    return tuple(made)
-
-
-def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
-    """What the candidate says to these operands, before anything is launched."""
-    try:
-        with described(subject.device_kind):
-            function, left = subject.made(keywords, subject.audit.declared_dims)
-            jax.make_jaxpr(lambda *given: function(*given, **left))(*_operands(subject, changed))
-    except Exception as error:
-        kinds = [kind.__name__ for kind in type(error).__mro__]
-        return {"raised": type(error).__name__, "kinds": kinds, "message": str(error)[:500]}
-    return {"raised": ""}
 
 
 @contextlib.contextmanager

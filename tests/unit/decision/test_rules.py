@@ -106,6 +106,7 @@ MINIMAL: dict[str, Callable[[], Evidence]] = {
     "writes-input": writing,
     "donates-input": lambda: with_program(donated=[0]),
     "kernel-unused": lambda: with_program(live_kernels=0),
+    "does-not-run-here": lambda: with_refusal(name="door-closed", outcome="does-not-run", raised="ValueError"),
     "refusal-missing": lambda: with_refusal(outcome="accepted"),
     "refusal-wrong-exception": lambda: with_refusal(outcome="wrong-exception", raised="TypeError"),
     "refusal-unnamed": lambda: with_refusal(outcome="value-not-named", raised="ValueError"),
