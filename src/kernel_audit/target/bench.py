@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kernel_audit.contract import Audit, FunctionRef, reference_to
-from kernel_audit.errors import AuditError
+from kernel_audit.errors import AuditError, InternalError
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.records import CompiledRecord, CompilerReason, ProgramPlan
 from kernel_audit.target.assembling import Compilation, record_of
@@ -174,6 +174,8 @@ class Bench:
             for each in waiting:
                 if (told := result.steps.get(_step_name(each))) is not None:
                     found[each["part"], each["key"]] = told
+            if result.outcome == "raised" and result.audit_error() is None and result.step_in_progress:
+                raise _own_fault(target, result)  # this worker runs our code alone
             open_step = result.step_in_progress
             if result.outcome == "finished" or open_step is None:
                 if not result.steps and result.outcome != "finished":
@@ -233,6 +235,18 @@ def _ended(result: JobResult) -> dict[str, Any]:
         text = f"{text}: {error['got']}"
     reason = CompilerReason(stage="worker", kind=error.get("type") or result.outcome, text=str(text)[:400])
     return msgspec.to_builtins(reason)
+
+
+def _own_fault(target: DescribedTarget, result: JobResult) -> InternalError:
+    told = dict(result.error or {})
+    return InternalError(
+        "a compiled program could not be read",
+        stage="compile",
+        where=f"{target.name}, {result.step_in_progress}, {told.get('where', '')}",
+        expected="text that this tool can read",
+        got=f"{told.get('type')}: {told.get('message')}"[:400],
+        settled=target.compilers(),
+    )
 
 
 def _no_compiler(target: DescribedTarget, result: JobResult) -> AuditError:
