@@ -74,7 +74,7 @@ def main() -> None:
         sys.exit(130)
     except SystemExit:
         # So click ends, with a 1, when the reader of our output has gone. By name: click deprecates the class for its users.
-        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+        if type(sys.stdout).__name__.endswith("PacifyFlushWrapper"):
             from kernel_audit.worker.endings import READER_GONE
 
             sys.exit(READER_GONE)
