@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from kernel_audit.errors import AuditFileError, CaptureError, InternalError, fro
 from kernel_audit.matrix.check import Progress
 from kernel_audit.records import KernelInspection, ProgramPlan, Record, device_of
 from kernel_audit.worker import Job, JobResult, Pool
+from kernel_audit.worker.scratch import scratch_folder
 
 PRELOAD = ("kernel_audit.matrix.audit_job", "kernel_audit.matrix.inspect_job")
 DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
@@ -57,7 +57,7 @@ def inspect(question: Question, targets: Sequence[str], progress: Progress) -> I
     """
     described = [device_of(each).name for each in targets]
     roots = roots_of(question)
-    with tempfile.TemporaryDirectory(prefix="kernel-audit-") as work, Pool(size=1, preload=PRELOAD) as pool:
+    with scratch_folder() as work, Pool(size=1, preload=PRELOAD) as pool:
         progress("reading the audit", 0, None)
         audit, _ = evaluate(localised(question), pool, Path(work, "audit"))
         wanted = described or audit.targets
