@@ -91,7 +91,9 @@ def mask_multiplied(X, w, y, *, rows=None, form="tpu", mode="interpret"):
 
     def body(n, steps, x_ref, w_ref, y_ref, gradient_ref, squares_ref):
         _begin(gradient_ref, squares_ref)
-        x = x_ref[...].astype(jnp.float32) * _inside(n, x_ref.shape, 0).astype(jnp.float32)
+        # A product with a converted truth value would not do: XLA makes a selection of it, and hides the fault.
+        left = n - pl.program_id(0) * ROWS - jax.lax.broadcasted_iota(jnp.int32, x_ref.shape, 0)
+        x = x_ref[...].astype(jnp.float32) * jnp.clip(left, 0, 1).astype(jnp.float32)
         residuals = _residuals(n, x, w_ref, y_ref)
         gradient_ref[...] += jnp.sum(x * residuals.T, axis=0, keepdims=True)
         squares_ref[...] += residuals * residuals
