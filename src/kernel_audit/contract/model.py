@@ -219,6 +219,7 @@ class Audit(Record, kw_only=True):
     controls: list[ControlFunction] = []
     shapes: list[dict[str, int]] = []
     sequences: list[Sequence] = []
+    alone: bool = False
     program_limit: int = 256
     element_limit: int = 1 << 26
     targets: list[str] | None = None

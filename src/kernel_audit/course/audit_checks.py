@@ -37,6 +37,10 @@ _PROGRAMS: tuple[tuple[str, Callable[[CaptureRecord], bool]], ...] = (
         "it is the same program whatever the backend (backend-dependent)",
         lambda each: each.as_cpu_same is False and each.retrace_same is not False,
     ),
+    (
+        "the kernel alone calculates, what is outside of it moves values (calculates-outside)",
+        lambda each: bool(each.outside),
+    ),
     ("its kernel writes to no operand", lambda each: any(kernel.written_inputs for kernel in each.kernels)),
     ("it donates no operand", lambda each: bool(each.donated)),
 )

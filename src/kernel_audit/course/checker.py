@@ -92,7 +92,6 @@ class _Trial:
             self._check(f"{self.wanted.name} accepts {each['name']}", told.seen(f"neighbour:{each['name']}"))
             for each in neighbours(self.wanted.name)
         ]
-        found.append(self._kernel_alone(steps))
         return Checked([*found, *self._pipelines(read, told)])
 
     def benchmark(self) -> Checked:
@@ -198,14 +197,6 @@ class _Trial:
             return _difference(actual, expected_result(self.wanted.name, operands))
 
         return self._check(f"{self.wanted.name} called directly, {call['name']}", told.seen(step, judged))
-
-    def _kernel_alone(self, steps: Mapping[str, Told]) -> Check:
-        promise = f"{self.wanted.name}: the kernel alone calculates, what is outside of it moves values"
-        for name, told in steps.items():
-            if outside := (told or {}).get("outside"):
-                where = name.partition(":")[2] if name.startswith("neighbour") else "in its pipeline"
-                return self._check(promise, f"arithmetic outside the kernel: {', '.join(outside)} ({where})")
-        return self._check(promise)
 
     def _pipelines(self, read: list[dict[str, Any]], told: _Answer) -> Iterator[Check]:
         for promise, kept in _PIPELINES.items() if read else ():

@@ -29,6 +29,7 @@ def course_audit(name: str) -> Audit:
         dimensions=[msgspec.structs.replace(each, size=sizes[0][each.name]) for each in audit.dimensions],
         shapes=sizes[1:],
         refusals=by_type_alone(audit.refusals),
+        alone=True,
         sequences=[],
     )
 

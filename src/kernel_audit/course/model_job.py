@@ -15,7 +15,6 @@ import numpy as np
 from kernel_audit.contract import FunctionRef, parse_array
 from kernel_audit.course.fresh import fresh_operands
 from kernel_audit.course.pipelines import read_pipeline
-from kernel_audit.course.surroundings import calculations
 from kernel_audit.matrix.loading import as_keywords, load_module, sources
 from kernel_audit.program import CandidateRaised, capture
 from kernel_audit.program.opened_door import changeable_answers
@@ -71,7 +70,7 @@ def try_kernel(
 ) -> None:
     """Traces the neighbours of what is refused, calls the function on fresh values, and reads its pipelines.
 
-    Steps: "neighbour:NAME" (with what calculates outside of its kernel), "call:NAME" (array "out"), "pipeline:NUMBER".
+    Steps: "neighbour:NAME", "call:NAME" (array "out"), "pipeline:NUMBER".
     """
     model = {"folder": folder, "file": file, "name": name, "parameters": parameters}
     with changeable_answers("tpu", DEVICE_KIND), loaded(steps, **model) as function:
@@ -80,15 +79,15 @@ def try_kernel(
             for number, each in enumerate(pipelines):
                 with told_step(steps, f"pipeline:{number}") as told:
                     program = _captured(function, each)
-                    told.update(read_pipeline(program), outside=calculations(program))
+                    told.update(read_pipeline(program))
 
 
 def _trace_and_call(
     steps: Any, function: Callable[..., Any], name: str, neighbours: list[dict[str, Any]], calls: list[dict[str, Any]]
 ) -> None:
     for each in neighbours:
-        with told_step(steps, f"neighbour:{each['name']}") as told:
-            told["outside"] = calculations(_captured(function, each))
+        with told_step(steps, f"neighbour:{each['name']}"):
+            _captured(function, each)
     for each in calls:
         arrays: dict[str, np.ndarray] = {}
         with told_step(steps, f"call:{each['name']}", arrays):

@@ -95,6 +95,7 @@ def program_faults(evidence: Evidence) -> list[Finding]:
         ],
         "writes-input": [each for each in programs if any(kernel.written_inputs for kernel in each.kernels)],
         "donates-input": [each for each in programs if each.donated],
+        "calculates-outside": [each for each in programs if each.outside],
     }
     found = []
     for code, faulty in broken.items():

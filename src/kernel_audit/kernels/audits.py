@@ -196,6 +196,7 @@ _audit_of_bias_relu(
     by_type_alone(refused_part_tiles(x=MATRIX, bias="f32[128]")),
     tuning={"block": [(8, 128), (16, 256)]},
     door=door(mode="tpu", raises=RuntimeError, placed=True, runs_closed=True),
+    alone=True,
     targets=["tpu:v5e"],
 )
 

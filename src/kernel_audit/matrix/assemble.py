@@ -178,8 +178,14 @@ class Assembly:
             return None
         record = msgspec.convert(value["record"], CaptureRecord)
         raised = value.get("as_cpu_raised") or value.get("retrace_raised") or value.get("not_exported", "")
+        if outside := value.get("outside", []):
+            raised = raised or f"calculated outside of its kernels: {', '.join(outside)}"
         return msgspec.structs.replace(
-            record, retrace_same=value.get("retrace"), as_cpu_same=value.get("as_cpu"), note=raised
+            record,
+            retrace_same=value.get("retrace"),
+            as_cpu_same=value.get("as_cpu"),
+            outside=outside,
+            note=raised,
         )
 
     def _kernels(self, key: str) -> list[KernelInspection]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.errors import AuditError
-from kernel_audit.inspect import inspect_program
+from kernel_audit.inspect import calculations, inspect_program
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
 from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
@@ -159,6 +159,7 @@ def _capture_one(
     if tuned:
         told.update(_second_looks(subject, plan, program))
         told.update(_read(subject, plan, program))
+        told["outside"] = calculations(program) if subject.audit.alone else []
     if plan.engine == GENERIC:
         try:
             refuse_by_name(program, Generic())

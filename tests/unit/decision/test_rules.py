@@ -104,6 +104,7 @@ MINIMAL: dict[str, Callable[[], Evidence]] = {
     "retrace-differs": lambda: with_program(retrace_same=False, as_cpu_same=False),
     "backend-dependent": lambda: with_program(retrace_same=True, as_cpu_same=False),
     "writes-input": writing,
+    "calculates-outside": lambda: with_program(outside=["add"]),
     "donates-input": lambda: with_program(donated=[0]),
     "kernel-unused": lambda: with_program(live_kernels=0),
     "does-not-run-here": lambda: with_refusal(name="door-closed", outcome="does-not-run", raised="ValueError"),
@@ -129,7 +130,13 @@ READ = (
     *("precision-below-contract", "cost-estimate-false", "block-misaligned", "vmem-over-use", "primitive-unsupported"),
     "candidate-reads-backend",
 )
-COMPILED = ("compiler-refuses", "compiler-refuses-baseline", "kernel-not-in-program", "compiler-custom-call")
+COMPILED = (
+    "compiler-refuses",
+    "compiler-refuses-baseline",
+    "kernel-not-in-program",
+    "compiler-custom-call",
+    "kernel-spills",
+)
 MINIMAL |= {code: partial(read_as, code) for code in READ} | {code: partial(compiled_as, code) for code in COMPILED}
 # codes of evidence that agrees, and the one that stands beside others
 ALWAYS = {"interpreter-blind-spots", "no-target-receipt", "no-step-named"}

@@ -1,4 +1,4 @@
-"""What stands around the kernels of a captured program: the course lets it move values, and calculate none.
+"""What stands around the kernels of a captured program: a contract may let it move values, and calculate none.
 
 A kernel that only copies, or one that is looked at and then left aside, would pass any comparison of values.
 """

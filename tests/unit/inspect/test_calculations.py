@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import pytest
 from jax.experimental import pallas as pl
 
-from kernel_audit.course.surroundings import calculations
+from kernel_audit.inspect import calculations
 from kernel_audit.program import capture
 
 SPEC = jax.ShapeDtypeStruct((9, 129), jnp.float32)
