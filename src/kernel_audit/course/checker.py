@@ -82,7 +82,6 @@ class _Trial:
             calls=calls,
             pipelines=read,
         )
-        steps = told.steps
         first = self._first(told)
         if not first.tried:
             return first
@@ -144,7 +143,6 @@ class _Trial:
 
     def _unmet(self, told: _Answer) -> list[Check]:
         """Why nothing can be checked: the file cannot be imported, or has no such function."""
-        steps = told.steps
         promise = "the file can be imported"
         if "import" not in steps:
             return [self._check(promise, told.ending)]
