@@ -71,7 +71,7 @@ def test_honest_variant_is_not_accused(model: Model, checker: Checker, tmp_path:
 def test_the_table_is_as_large_as_promised_and_changes_one_place_each() -> None:
     assert len(FAULTY) >= 60 and len(HONEST) >= 15
     assert len({(each.function, each.name) for each in [*FAULTY, *HONEST]}) == len(FAULTY) + len(HONEST)
-    assert len({each.text for each in [*FAULTY, *HONEST]}) == len(FAULTY) + len(HONEST)
+    assert len({(each.function, each.text) for each in [*FAULTY, *HONEST]}) == len(FAULTY) + len(HONEST)
     assert all(each.told_by for each in FAULTY)
     assert BASE.read_text("utf-8") not in {each.text for each in [*FAULTY, *HONEST]}
 

@@ -30,6 +30,7 @@ def course_audit(name: str) -> Audit:
         shapes=sizes[1:],
         refusals=by_type_alone(audit.refusals),
         alone=True,
+        door=msgspec.structs.replace(audit.door, placed=True, runs_closed=True) if audit.door is not None else None,
         sequences=[],
     )
 

@@ -98,7 +98,7 @@ _audit_of_axpy(
     args=["x: T[m=257, n=513]", "y: like(x)"],
     tuning={"block": TILES, "buffers": SLOTS, "no_pipelining": [False, True]},
     refuses=refused_by_the_pipeline(),
-    door=door(mode="tpu", raises=RuntimeError, placed=True, runs_closed=True),
+    door=door(mode="tpu", raises=RuntimeError),
     probe=probe("kernel_audit.kernels.pipelined_axpy:axpy_pipeline", output_buffers=[2, 3]),
     fixtures=[sequence("lesson", seed=42, shapes=LESSON_SHAPES)],
     targets=["tpu:v5e"],
@@ -269,7 +269,7 @@ audit(
     oracle=f"{_REGRESSION}:regression_oracle",
     values=values("normal", "integers", "signed-zeros", "cancellation", "fresh"),
     refuses=_refused_regressions(),
-    door=door(mode="tpu", raises=RuntimeError, placed=True, runs_closed=True),
+    door=door(mode="tpu", raises=RuntimeError),
     controls=[
         control(name.replace("_", "-"), f"{_REGRESSION}:{name}")
         for name in (

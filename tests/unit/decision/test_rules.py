@@ -137,6 +137,16 @@ COMPILED = (
     "compiler-custom-call",
     "kernel-spills",
 )
+
+
+def by_default() -> Evidence:
+    """The compiler of a target that the audit does not name refuses."""
+    evidence = compiled_as("compiler-refuses")
+    audit = replaced(evidence.frozen.audit, targets=None)
+    return replace(evidence, frozen=replaced(evidence.frozen, audit=audit))
+
+
+MINIMAL["default-target-refuses"] = by_default
 MINIMAL |= {code: partial(read_as, code) for code in READ} | {code: partial(compiled_as, code) for code in COMPILED}
 # codes of evidence that agrees, and the one that stands beside others
 ALWAYS = {"interpreter-blind-spots", "no-target-receipt", "no-step-named"}
