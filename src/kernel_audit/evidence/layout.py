@@ -16,6 +16,8 @@ DECISION = "decision.json"
 PAGE = "report.html"
 SOURCES = "sources"
 FIGURES = "figures"
+PROFILES = "profile"
+PROFILE = "profile/profile.json"  # where a step was profiled, with the traces beside it
 
 # Every bundle has these beside the manifest and its digest; files under sources/ and figures/ come on top.
 REQUIRED = (AUDIT, ENVIRONMENT, CELLS, CONTROLS, REFUSALS, PROGRAMS, KERNELS, COMPILED, DECISION, PAGE)

@@ -31,8 +31,10 @@ _SCOPE = re.compile(r"region\.([A-Za-z0-9][\w-]*)")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 _COMMENT = re.compile(r"/\*.*?\*/")
 # The last part of an op_name where the author asked for the collective, and not the partitioner.
-_ASKED = re.compile(r"/(psum|pmax|pmin|pmean|all_gather|all_to_all|ppermute|pbroadcast|psum_scatter|reduce_scatter|pgather)\w*$")
+_ASKED = re.compile(r"(?:^|/)(psum|pmax|pmin|pmean|all_gather|all_to_all|ppermute|pbroadcast|psum_scatter|reduce_scatter|pgather)\w*$")
 _THROUGH = frozenset(("get-tuple-element", "tuple", "bitcast", "copy", "parameter"))
+_ARITHMETIC = frozenset(("dot", "convolution", "custom-call"))  # does not become a neighbour's data movement
+_MOVING = frozenset((COMMUNICATION, RESHARDING, STAGING))
 _FARTHEST = 12  # instructions away
 _COPIES = {"host-to-device": STAGING, "device-to-host": STAGING}
 
@@ -135,6 +137,8 @@ class Attribution:
                 for each in ring:
                     base = _ASYNC.sub("", each.opcode)
                     if base not in COLLECTIVES and (region := self._scope(each)):
+                        if instruction.opcode in _ARITHMETIC and region in _MOVING:
+                            continue
                         return region
         caller = self._caller.get(computation.name)
         if caller is None or caller.name == instruction.name:
