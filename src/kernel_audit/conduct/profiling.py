@@ -74,7 +74,13 @@ def profile_step(
 
 
 def policy_twins(
-    pool: Pool, folder: Path, roots: list[Path], limits: Limits, audit: Audit, asked: ProfileQuestion, policies: list[str]
+    pool: Pool,
+    folder: Path,
+    roots: list[Path],
+    limits: Limits,
+    audit: Audit,
+    asked: ProfileQuestion,
+    policies: list[str],
 ) -> PolicyReport:
     """The twins of an audit's step under checkpoint policies, "none" first. Raises AuditError as `profile_step` does."""
     arguments = {"side": asked.side, "devices": asked.devices, "dims": dict(asked.dims), "policies": policies}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernel_audit.decision.profile import unfit
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import Criterion, Finding
@@ -37,8 +38,26 @@ def _mathematics(evidence: Evidence, findings: list[Finding]) -> Criterion:
 
 
 def _profiling(evidence: Evidence, findings: list[Finding]) -> Criterion:
-    text = "no profile of a complete step: what a faster kernel could gain is unknown"
-    return Criterion(name="profiling", verdict="unresolved", text=text, codes=_codes(findings, "profiling", "note"))
+    codes = _codes(findings, "profiling", "decline", "note")
+    record = evidence.profile
+    if record is None:
+        text = "no profile of a complete step: what a faster kernel could gain is unknown"
+        return Criterion(name="profiling", verdict="unresolved", text=text, codes=codes)
+    faults = [each.code for each in unfit(record)]
+    if faults:
+        return Criterion(
+            name="profiling",
+            verdict="revise",
+            text="the profile's times are not the step's on that platform",
+            codes=faults,
+        )
+    text = (
+        f"compiled apart from {len(record.warm.wall_ns)} warm, synchronised steps without a compilation; traced in a pass of its "
+        f"own, regions sum to the wall, {record.mapping.get('unmapped', 0.0):.1%} unmapped"
+    )
+    if record.logical:
+        text += "; shares of logical devices, conditional elsewhere"
+    return Criterion(name="profiling", verdict="accept", text=text, codes=codes)
 
 
 def _kernel_correctness(evidence: Evidence, findings: list[Finding]) -> Criterion:

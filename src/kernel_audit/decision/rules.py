@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from kernel_audit.decision.profile import profile_findings
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.without_device import compiler_findings, read_faults
 from kernel_audit.evidence import Evidence
@@ -245,6 +246,7 @@ RULES: tuple[Rule, ...] = (
     tails_missing,
     read_faults,
     compiler_findings,
+    profile_findings,
     target_missing,
     part_not_placed,
 )

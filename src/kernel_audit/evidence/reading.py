@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +22,7 @@ from kernel_audit.records import (
     Decision,
     Environment,
     KernelInspection,
+    ProfileRecord,
     RefusalCheck,
     decode,
     encode,
@@ -45,8 +47,14 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
         cells=_each_line(folder, layout.CELLS, Cell, lambda each: each.id),
         controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
         refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
+        profile=_one(folder, layout.PROFILE, ProfileRecord) if _has_profile(folder) else None,
     )
     return evidence, _one(folder, layout.DECISION, Decision)
+
+
+def _has_profile(folder: Path) -> bool:
+    """Whether the step was profiled: anything in the folder's place counts, so that half a profile is missing evidence."""
+    return os.path.lexists(folder / layout.PROFILES)
 
 
 def _compiled_key(record: CompiledRecord) -> Hashable:

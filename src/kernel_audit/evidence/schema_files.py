@@ -21,6 +21,7 @@ from kernel_audit.records import (
     Decision,
     Environment,
     KernelInspection,
+    ProfileRecord,
     RefusalCheck,
 )
 
@@ -38,6 +39,7 @@ RECORDS: dict[str, type] = {
     "environment": Environment,
     "kernel": KernelInspection,
     "manifest": Manifest,
+    "profile": ProfileRecord,
     "program": CaptureRecord,
     "refusal": RefusalCheck,
 }

@@ -106,9 +106,7 @@ def opportunities(regions: Sequence[RegionTime], margin: float) -> list[Opportun
     return found
 
 
-def causes_of(
-    regions: Sequence[RegionTime], operations: Sequence[OperationTime], staged_bytes: int
-) -> list[Cause]:
+def causes_of(regions: Sequence[RegionTime], operations: Sequence[OperationTime], staged_bytes: int) -> list[Cause]:
     """Why the notable regions may take what they take. Inferred from names and sizes; the trace measures no cause."""
     found = []
     for each in regions:

@@ -31,7 +31,9 @@ _SCOPE = re.compile(r"region\.([A-Za-z0-9][\w-]*)")
 _OP_NAME = re.compile(r'op_name="([^"]*)"')
 _COMMENT = re.compile(r"/\*.*?\*/")
 # The last part of an op_name where the author asked for the collective, and not the partitioner.
-_ASKED = re.compile(r"(?:^|/)(psum|pmax|pmin|pmean|all_gather|all_to_all|ppermute|pbroadcast|psum_scatter|reduce_scatter|pgather)\w*$")
+_ASKED = re.compile(
+    r"(?:^|/)(psum|pmax|pmin|pmean|all_gather|all_to_all|ppermute|pbroadcast|psum_scatter|reduce_scatter|pgather)\w*$"
+)
 _THROUGH = frozenset(("get-tuple-element", "tuple", "bitcast", "copy", "parameter"))
 _ARITHMETIC = frozenset(("dot", "convolution", "custom-call"))  # does not become a neighbour's data movement
 _MOVING = frozenset((COMMUNICATION, RESHARDING, STAGING))
@@ -132,7 +134,9 @@ class Attribution:
             seen = {instruction.name}
             ring = [instruction]
             for _ in range(_FARTHEST):
-                ring = [each for one in ring for each in _beside(computation, users, one, forwards) if each.name not in seen]
+                ring = [
+                    each for one in ring for each in _beside(computation, users, one, forwards) if each.name not in seen
+                ]
                 seen |= {each.name for each in ring}
                 for each in ring:
                     base = _ASYNC.sub("", each.opcode)

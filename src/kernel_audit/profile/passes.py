@@ -43,7 +43,9 @@ class Runner:
     def placed(self) -> list[jax.Array]:
         """All operands on their devices, those that are no state placed anew, and complete."""
         host, lay, kept = self._step.host, self._step.shardings, self._kept
-        found = [kept[index] if index in kept else jax.device_put(host[index], lay[index]) for index in range(len(host))]
+        found = [
+            kept[index] if index in kept else jax.device_put(host[index], lay[index]) for index in range(len(host))
+        ]
         return jax.block_until_ready(found)
 
     def once(self) -> int:

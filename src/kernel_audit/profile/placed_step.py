@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AxisType, Mesh, NamedSharding
 
 from kernel_audit.contract import Audit, FunctionRef, Operand, Workload, reference_to
 from kernel_audit.errors import AuditFileError, EnvironmentFault, near
@@ -105,9 +105,7 @@ def placed_step(audit: Audit, roots: Sequence[Path], asked: Asked) -> PlacedStep
     names = tuple(each.name for each in operands)
     whole = [name for name, lay in zip(names, shardings, strict=True) if lay.is_fully_replicated]
     state = frozenset(workload.state if workload else whole)
-    return PlacedStep(
-        step.text, side, made(local), local, made, names, host, shardings, state, dims, region, mesh
-    )
+    return PlacedStep(step.text, side, made(local), local, made, names, host, shardings, state, dims, region, mesh)
 
 
 def compiled_step(step: PlacedStep, function: Callable[..., Any] | None = None) -> CompiledStep:

@@ -90,7 +90,9 @@ def profile_step(
         staged_note=note,
         ablations=removed,
     )
-    steps.finish(PROFILE, msgspec.to_builtins(record), {name: np.frombuffer(data, np.uint8) for name, data in files.items()})
+    steps.finish(
+        PROFILE, msgspec.to_builtins(record), {name: np.frombuffer(data, np.uint8) for name, data in files.items()}
+    )
 
 
 def _about(audit: Audit, step: PlacedStep, compiled: CompiledStep, runner: Runner) -> dict[str, Any]:

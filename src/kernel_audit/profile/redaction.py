@@ -11,8 +11,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
+
+from kernel_audit.records.protobuf import append_field, fields
 
 REMOVED = "removed"
 _PATH = re.compile(rb"(?<![\w/.:*<)\]}&#%+-])/(?:[\w.@+~-]+/)+[\w.@+~-]+|file://")
@@ -29,7 +31,6 @@ _MESSAGES: dict[tuple[int, ...], frozenset[int]] = {
     (4, 2): frozenset((5,)),  # stats of event metadata
     (5,): frozenset((2,)),
 }
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class Redactor:
@@ -51,23 +52,23 @@ class Redactor:
     def xplane(self, data: bytes) -> bytes:
         """A clean `.xplane.pb`. Raises ValueError where the bytes are no such message."""
         out = bytearray()
-        for field, kind, value in _fields(data):
+        for field, kind, value in fields(data):
             if field == _SPACE_HOSTNAMES:
                 continue
             if field == _SPACE_PLANE and isinstance(value, bytes):
-                name = next((each for number, _, each in _fields(value) if number == _PLANE_NAME), b"")
+                name = next((each for number, _, each in fields(value) if number == _PLANE_NAME), b"")
                 if name in _DROPPED_PLANES:
                     continue
                 value = self._plane(value, drop_metadata=name == _METADATA_PLANE)
-            _append(out, field, kind, value)
+            append_field(out, field, kind, value)
         return bytes(out)
 
     def _plane(self, data: bytes, *, drop_metadata: bool) -> bytes:
         out = bytearray()
-        for field, kind, value in _fields(data):
+        for field, kind, value in fields(data):
             if drop_metadata and field == _PLANE_EVENT_METADATA:
                 continue
-            _append(out, field, kind, self._value((), field, value))
+            append_field(out, field, kind, self._value((), field, value))
         return bytes(out)
 
     def _value(self, path: tuple[int, ...], field: int, value: Any) -> Any:
@@ -78,14 +79,16 @@ class Redactor:
             return self.text(value.decode("utf-8", "replace")).encode()
         inner = (*path, field)
         out = bytearray()
-        for number, kind, each in _fields(value):
-            _append(out, number, kind, self._value(inner, number, each))
+        for number, kind, each in fields(value):
+            append_field(out, number, kind, self._value(inner, number, each))
         return bytes(out)
 
     def json_gz(self, data: bytes) -> bytes:
         """A clean `.json.gz`, without a time or a file's name in its header. Raises ValueError where it holds no JSON."""
-        cleaned = self._json(json.loads(gzip.decompress(data)))
-        return gzip.compress(json.dumps(cleaned, separators=(",", ":")).encode(), mtime=0)
+        text = gzip.decompress(data)
+        if self.private(text):
+            text = json.dumps(self._json(json.loads(text)), separators=(",", ":")).encode()
+        return gzip.compress(text, compresslevel=6, mtime=0)
 
     def _json(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -99,63 +102,12 @@ class Redactor:
 
 def host_names(data: bytes) -> list[str]:
     """The host names that an `.xplane.pb` states in the field that it has for them."""
-    return [value.decode() for field, _, value in _fields(data) if field == _SPACE_HOSTNAMES and isinstance(value, bytes)]
+    return [
+        value.decode() for field, _, value in fields(data) if field == _SPACE_HOSTNAMES and isinstance(value, bytes)
+    ]
 
 
 def plane_names(data: bytes) -> list[str]:
     """The planes of an `.xplane.pb`."""
-    planes = [value for field, _, value in _fields(data) if field == _SPACE_PLANE]
-    return [name.decode() for plane in planes for field, _, name in _fields(plane) if field == _PLANE_NAME]
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: an int, or bytes (of fixed width or of a length)."""
-    position = 0
-    end = len(data)
-    while position < end:
-        key, position = _varint(data, position)
-        field, kind = key >> 3, key & 7
-        if kind == _VARINT:
-            value, position = _varint(data, position)
-            yield field, kind, value
-            continue
-        if kind == _BYTES:
-            size, position = _varint(data, position)
-        elif kind in (_FIXED64, _FIXED32):
-            size = 8 if kind == _FIXED64 else 4
-        else:
-            raise ValueError(f"no protocol buffer: wire type {kind} at byte {position}")
-        if field == 0 or position + size > end:
-            raise ValueError(f"no protocol buffer: a field of {size} bytes at byte {position} of {end}")
-        yield field, kind, data[position : position + size]
-        position += size
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if position >= len(data):
-            raise ValueError("no protocol buffer: it ends inside a number")
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-
-
-def _append(out: bytearray, field: int, kind: int, value: Any) -> None:
-    _append_varint(out, field << 3 | kind)
-    if kind == _VARINT:
-        _append_varint(out, value)
-        return
-    if kind == _BYTES:
-        _append_varint(out, len(value))
-    out += value
-
-
-def _append_varint(out: bytearray, value: int) -> None:
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
+    planes = [value for field, _, value in fields(data) if field == _SPACE_PLANE]
+    return [name.decode() for plane in planes for field, _, name in fields(plane) if field == _PLANE_NAME]

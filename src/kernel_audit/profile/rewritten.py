@@ -101,9 +101,7 @@ def without_collectives(function: Callable[..., Any], specs: Sequence[Any]) -> t
         if equation.primitive.name not in COLLECTIVES:
             return None
         count += 1
-        return [
-            _local_instead(equation, value, out.aval) for value, out in zip(values, equation.outvars, strict=True)
-        ]
+        return [_local_instead(equation, value, out.aval) for value, out in zip(values, equation.outvars, strict=True)]
 
     def twin(*operands: Any) -> Any:
         return jax.tree.unflatten(tree, evaluated(jaxpr, operands, rule))

@@ -140,13 +140,22 @@ class Cut:
             raise NotCut(f"{len(runs)} runs of equations, more than {MOST_PARTS}")
         wanted = {each for each in self._results if isinstance(each, _Slot)}
         return [
-            self._part(index, run, {key for later in runs[index + 1 :] for one in later for key in one.reads if isinstance(key, _Slot)} | wanted)
+            self._part(
+                index,
+                run,
+                {key for later in runs[index + 1 :] for one in later for key in one.reads if isinstance(key, _Slot)}
+                | wanted,
+            )
             for index, run in enumerate(runs)
         ]
 
     def _part(self, index: int, run: list[_Action], later: set[_Slot]) -> Part:
         written = dict.fromkeys(slot for action in run for slot in action.writes)
-        takes = list(dict.fromkeys(key for action in run for key in action.reads if isinstance(key, _Slot) and key not in written))
+        takes = list(
+            dict.fromkeys(
+                key for action in run for key in action.reads if isinstance(key, _Slot) and key not in written
+            )
+        )
         body = run[0].body
         region = run[0].region
         if body is None:
@@ -166,13 +175,16 @@ class Cut:
         return Part(f"{index}-{region}", region, jax.jit(function), takes, gives)
 
     def _on_devices(
-        self, run: list[_Action], body: int, takes: list[_Slot], kept: list[_Slot], exits: list[tuple[_Slot, _Slot, Any]]
+        self,
+        run: list[_Action],
+        body: int,
+        takes: list[_Slot],
+        kept: list[_Slot],
+        exits: list[tuple[_Slot, _Slot, Any]],
     ) -> tuple[Callable[..., Any], tuple[Any, Any]]:
         """A body of the shard_map: values of a device's own come and go stacked."""
         axes = PartitionSpec(tuple(self._bodies[body].params["mesh"].axis_names))
-        entering = [
-            PartitionSpec() if key in self._constants else self._enters.get((body, key)) for key in takes
-        ]
+        entering = [PartitionSpec() if key in self._constants else self._enters.get((body, key)) for key in takes]
         inner_function = _function(run, takes, [*kept, *[key for key, _, _ in exits]])
 
         def function(*given: Any) -> Any:

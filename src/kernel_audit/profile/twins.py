@@ -21,7 +21,9 @@ from kernel_audit.statistics import difference_interval, median
 WARM_UP = 3
 
 
-def staged_check(step: PlacedStep, compiled: CompiledStep, runner: Runner, rounds: int) -> tuple[StagedCheck | None, str]:
+def staged_check(
+    step: PlacedStep, compiled: CompiledStep, runner: Runner, rounds: int
+) -> tuple[StagedCheck | None, str]:
     """(the check, ""), or (None, why the step cannot be cut). Rounds of the fused program and of all parts, in turn; operands in
     place."""
     try:
