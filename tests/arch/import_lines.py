@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "matrix": MEASURING_BASE | {OUTSIDE},
     "target": MEASURING_BASE | {"matrix", OUTSIDE},  # results of a target are compared by the one function for all
     "timing": MEASURING_BASE | {"target", OUTSIDE},
-    "profile": MEASURING_BASE | {"target", OUTSIDE},
+    "profile": MEASURING_BASE | {"matrix", "target", OUTSIDE},  # a step is loaded as any function of an audit is
     "workload": MEASURING_BASE | {"target", "timing", "profile", OUTSIDE},
     "kernels": frozenset({"contract", OUTSIDE}),
     # The judging half: plain data in, plain data out.

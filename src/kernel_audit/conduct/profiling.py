@@ -22,7 +22,7 @@ from kernel_audit.records import PolicyReport, ProfileRecord, TraceFile, digest_
 from kernel_audit.worker import Job, JobResult, Pool, read_arrays
 
 Progress = Callable[[str, int, int | None], None]
-PROFILE_PRELOAD = (*PRELOAD, "kernel_audit.profile.profile_job")
+PROFILE_PRELOAD = (*PRELOAD, "kernel_audit.profile.profile_job", "kernel_audit.profile.policy_job")
 RANK = "rank-0"
 _PROFILE_JOB = "kernel_audit.profile.profile_job:profile_step"
 _POLICY_JOB = "kernel_audit.profile.policy_job:policy_twins"
@@ -106,8 +106,8 @@ def policy_audit(question: Question, asked: ProfileQuestion, policies: list[str]
         return policy_twins(pool, folder, roots_of(question), question.limits, audit, asked, policies)
 
 
-def write_profile(profiled: Profiled, out: Path) -> None:
-    """`out`/profile.json and the files beside it. Raises BundleError where something is there, or it cannot be written."""
+def require_free(out: Path) -> None:
+    """Raises BundleError where something is at the place of a profile."""
     if out.exists():
         raise BundleError(
             "a profile is written once, and something is already there",
@@ -117,6 +117,11 @@ def write_profile(profiled: Profiled, out: Path) -> None:
             got="a folder or a file",
             next_command="choose another --out",
         )
+
+
+def write_profile(profiled: Profiled, out: Path) -> None:
+    """`out`/profile.json and the files beside it. Raises BundleError where something is there, or it cannot be written."""
+    require_free(out)
     files = {Path(layout.PROFILE).name: encode(profiled.record), **profiled.files}
     try:
         for name, data in files.items():

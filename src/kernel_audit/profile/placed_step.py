@@ -92,7 +92,8 @@ def placed_step(audit: Audit, roots: Sequence[Path], asked: Asked) -> PlacedStep
     region = workload.region if workload else LOCAL
 
     def made(function: Local) -> Callable[..., Any]:
-        return factory(_labelled(function, region), mesh, **options)[0]
+        whole = factory(_labelled(function, region), mesh, **options)[0]
+        return _interpreted(whole) if side == CANDIDATE and jax.default_backend() == "cpu" else whole
 
     specs = factory(local, mesh, **options)[1]
     host = _values(audit, workload, operands, dims, roots)
@@ -176,7 +177,7 @@ def _dims(audit: Audit, workload: Workload | None, operands: Sequence[Operand], 
 def _local(audit: Audit, roots: Sequence[Path], side: str) -> tuple[Local, str]:
     """(function on one device's shard, its name)."""
     if side == CANDIDATE:
-        return _interpreted(load_function(audit.candidate, roots), audit), CANDIDATE
+        return _configured(load_function(audit.candidate, roots), audit), CANDIDATE
     names = [each.name for each in audit.baselines]
     chosen = next((each for each in audit.baselines if each.name == (side or each.name)), None)
     if chosen is None:
@@ -190,23 +191,29 @@ def _local(audit: Audit, roots: Sequence[Path], side: str) -> tuple[Local, str]:
     return load_function(chosen.function, roots), chosen.name
 
 
-def _interpreted(function: Local, audit: Audit) -> Local:
-    """The candidate with its kernels in the generic interpreter where the devices are a host's: values, never times."""
-    platform = jax.default_backend()
-    kind = "gpu" if platform == "gpu" else "tpu"
+def _configured(function: Local, audit: Audit) -> Local:
+    """The candidate in the first mode and configuration for the devices' kind of target."""
+    kind = "gpu" if jax.default_backend() == "gpu" else "tpu"
     configurations = audit.configurations_for(kind) or audit.configurations() or [{}]
     modes = {name: choices[0] for name, choices in audit.modes.items()}
     keywords = as_keywords(modes, audit.fixed, configurations[0])
-    if audit.candidate.factory:
-        function, keywords = function(**keywords), {}
-    if platform != "cpu":
-        return lambda *shards: function(*shards, **keywords)
+    made, left = (function(**keywords), {}) if audit.candidate.factory else (function, keywords)
 
-    def interpreted(*shards: Any) -> Any:
-        specs = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in shards)
+    def configured(*shards: Any) -> Any:
         with claimed_backend(kind):
-            program = capture(function, specs, keywords=keywords)
-        return jax.tree.unflatten(program.out_tree, evaluate(program.in_mode(Generic()), shards))
+            return made(*shards, **left)
+
+    return configured
+
+
+def _interpreted(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A whole step with its kernels in the generic interpreter: values and shapes, never a kernel's time. Set after the step was
+    traced, as a rule for gradients keeps the mode that its author wrote."""
+
+    def interpreted(*operands: Any) -> Any:
+        specs = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in operands)
+        program = capture(step, specs)
+        return jax.tree.unflatten(program.out_tree, evaluate(program.in_mode(Generic()), operands))
 
     return interpreted
 

@@ -190,10 +190,10 @@ class Cut:
         def function(*given: Any) -> Any:
             values = [each if spec is not None else each[0] for each, spec in zip(given, entering, strict=True)]
             found = inner_function(*values)
-            return tuple([*[each[None] for each in found[: len(kept)]], *found[len(kept) :]])
+            return (*[each[None] for each in found[: len(kept)]], *found[len(kept) :])
 
         in_specs = tuple(axes if spec is None else spec for spec in entering)
-        return function, (in_specs, tuple([*[axes for _ in kept], *[spec for _, _, spec in exits]]))
+        return function, (in_specs, (*[axes for _ in kept], *[spec for _, _, spec in exits]))
 
 
 def _function(run: list[_Action], takes: list[_Slot], gives: list[_Slot]) -> Callable[..., Any]:
