@@ -34,7 +34,7 @@ _COMMENT = re.compile(r"/\*.*?\*/")
 _ASKED = re.compile(
     r"(?:^|/)(psum|pmax|pmin|pmean|all_gather|all_to_all|ppermute|pbroadcast|psum_scatter|reduce_scatter|pgather)\w*$"
 )
-_THROUGH = frozenset(("get-tuple-element", "tuple", "bitcast", "copy", "parameter"))
+_THROUGH = frozenset(("get-tuple-element", "tuple", "bitcast"))
 _ARITHMETIC = frozenset(("dot", "convolution", "custom-call"))  # does not become a neighbour's data movement
 _MOVING = frozenset((COMMUNICATION, RESHARDING, STAGING))
 _FARTHEST = 12  # instructions away
@@ -73,6 +73,27 @@ class Attribution:
     def opcode(self, name: str) -> str:
         """The opcode of an instruction; empty for an unknown one."""
         return self._home[name].by_name[name].opcode if name in self._home else ""
+
+    def collective(self, name: str) -> bool:
+        """Whether an instruction is a collective, or the end of one that was started before."""
+        base = self.opcode(name)
+        return not base.endswith("-start") and _ASYNC.sub("", base) in COLLECTIVES
+
+    def users(self, name: str) -> set[str]:
+        """The instructions that need an instruction's result, seen through those that only pass it on."""
+        if name not in self._home:
+            return set()
+        computation = self._home[name]
+        users = self._users.setdefault(computation.name, _users_of(computation))
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for each in users.get(waiting.pop(), []):
+                if each.name not in found:
+                    found.add(each.name)
+                    if each.opcode in _THROUGH:
+                        waiting.append(each.name)
+        return found
 
     def inside(self, name: str) -> set[str]:
         """Names of the instructions in the computations that an instruction calls, at any depth."""

@@ -17,7 +17,6 @@ STAGE, EXECUTE = "region.input-staging", "region.execute"
 STEP = "step"  # the name of the step annotation; its stat `step_num` counts
 _DEVICE = re.compile(r"/device:(GPU|TPU):(\d+)")
 _SKIPPED = ("$", "ThreadpoolListener")  # Python frames, and the runtime's own bookkeeping
-_BLOCKED = ("Wait: pending_threads", "Wait for rendezvous callback")
 _LATE_NS = 2000.0  # an end marker this much after the event's own end is the true end
 _COMPILING = ("backend_compile", "CpuCompiler::")
 
@@ -26,7 +25,9 @@ _COMPILING = ("backend_compile", "CpuCompiler::")
 class Operation:
     """One execution of one instruction on one device. Times in ns. `thread` is the line it was seen on.
 
-    `background`: it runs beside others and is waited for, such as an asynchronous transfer.
+    `background`: it runs beside others and is waited for, such as an asynchronous transfer. `late_end_ns`: when another thread
+    said that it was done, where that is later than `end_ns`; the mark may come long after, so that a user of the operation that
+    has started is a better witness.
     """
 
     device: int
@@ -36,17 +37,17 @@ class Operation:
     end_ns: float
     thread: str
     background: bool = False
+    late_end_ns: float = 0.0
     opcode: str = ""  # where the trace itself tells, and the program's text does not: copies between host and device
 
 
 @dataclass
 class Trace:
-    """All that is read from a trace. `steps` are (number, start, end) in order; `waits` (thread, start, end) in which a thread was
-    blocked in a collective; `host` (region, start, end) from annotations. `reader` is "cpu", "gpu" or "tpu"."""
+    """All that is read from a trace. `steps` are (number, start, end) in order, `host` (region, start, end) from annotations.
+    `reader` is "cpu", "gpu" or "tpu". `late_ends` counts operations that another thread finished."""
 
     steps: list[tuple[int, float, float]] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
-    waits: list[tuple[str, float, float]] = field(default_factory=list)
     host: list[tuple[str, float, float]] = field(default_factory=list)
     reader: str = "cpu"
     late_ends: int = 0
@@ -79,7 +80,7 @@ def read_planes(planes: Iterable[Any]) -> Trace:
     for operation, flow in flows:
         end = ends.get(flow)
         if end is not None and end > operation.end_ns + _LATE_NS:
-            operation.end_ns = end
+            operation.late_end_ns = end
             trace.late_ends += 1
     trace.steps.sort()
     return trace
@@ -124,8 +125,6 @@ def _read_host_line(trace: Trace, line: Any, ends: dict[Any, float], flows: list
             continue
         if name.startswith("end: "):
             ends[_stats(event).get("_c")] = event.start_ns
-        elif name.startswith(_BLOCKED):
-            trace.waits.append((thread, event.start_ns, event.end_ns))
         elif name.startswith("region."):
             trace.host.append((name.removeprefix("region."), event.start_ns, event.end_ns))
         elif name.startswith(_COMPILING):

@@ -1,17 +1,21 @@
 """The wall of each step, divided among regions by a sweep over all devices: the parts of a step sum to its wall.
 
-An instant belongs, in equal parts, to the operations that are working on any device. It belongs to an operation that only waits
-(blocked in a collective, or a transfer in the background) where nothing works, and to dispatch where nothing is under way at all.
-Means over devices would not do: logical devices share cores, so that one's wait is another's work.
+An instant belongs, in equal parts, to the operations that are working on any device. It belongs to an operation that only
+waits (a collective before its last device has come, or a transfer in the background) where nothing works, and to dispatch where
+nothing is under way at all. Means over devices would not do: logical devices share cores, so that one's wait is another's work.
+
+That a collective waits until its last device has come, and works from then on, is how the CPU's was seen to run: its copies lie
+inside events that are called waits, so those names tell nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kernel_audit.profile.attribution import COLLECTIVES, CONTAINERS, Attribution
+from kernel_audit.profile.attribution import CONTAINERS, Attribution
 from kernel_audit.profile.planes import Operation, Trace
 from kernel_audit.records.profile import DISPATCH, STAGING
 
@@ -31,11 +35,6 @@ _Point = tuple[float, int, str, bool]
 
 def sweep(trace: Trace, attribution: Attribution) -> list[Swept]:
     """The division of every step of a trace, in order."""
-    waits: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for thread, start, end in trace.waits:
-        waits[thread].append((start, end))
-    for each in waits.values():
-        each.sort()
     containers = _containers(trace, attribution)
     ordered = sorted(trace.operations, key=lambda each: each.start_ns)
     starts = [each.start_ns for each in ordered]
@@ -45,8 +44,18 @@ def sweep(trace: Trace, attribution: Attribution) -> list[Swept]:
         for region, first, last in trace.host:
             if region == STAGING and first < end and last > start:
                 _add(points, max(first, start), min(last, end), region, True)
-        for operation in ordered[bisect_left(starts, start) : bisect_left(starts, end)]:
-            _add_operation(points, operation, attribution, waits, end, operation.name in containers)
+        inside = ordered[bisect_left(starts, start) : bisect_left(starts, end)]
+        complete = _complete(inside, attribution)
+        ends = _true_ends(inside, attribution)
+        for index, each in enumerate(inside):
+            region = attribution.place(each.name, each.opcode).region
+            last = min(ends.get(index, each.end_ns), end)
+            if each.background or each.name in containers:
+                _add(points, each.start_ns, last, region, False)
+                continue
+            works = min(max(complete.get(index, each.start_ns), each.start_ns), last)
+            _add(points, each.start_ns, works, region, False)
+            _add(points, works, last, region, True)
         found.append(_divided(points, start, end))
     return found
 
@@ -57,37 +66,49 @@ def _containers(trace: Trace, attribution: Attribution) -> set[str]:
     return {each for each in names if attribution.opcode(each) in CONTAINERS and attribution.inside(each) & names}
 
 
+def _complete(operations: Sequence[Operation], attribution: Attribution) -> dict[int, float]:
+    """For each collective of a step, by its place in `operations`: when the last device had come to it.
+
+    The k-th execution of an instruction on one device belongs to the k-th on the others: the mesh of a profile has one axis, so
+    that a collective is between all devices.
+    """
+    executed: Counter[tuple[str, int]] = Counter()
+    instances: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for index, each in enumerate(operations):
+        if attribution.collective(each.name):
+            occurrence = executed[each.name, each.device]
+            executed[each.name, each.device] += 1
+            instances[each.name, occurrence].append(index)
+    found = {}
+    for members in instances.values():
+        arrival = max(operations[index].start_ns for index in members)
+        found.update(dict.fromkeys(members, arrival))
+    return found
+
+
+def _true_ends(operations: Sequence[Operation], attribution: Attribution) -> dict[int, float]:
+    """The ends of operations of a step that another thread finished, by their places: the late mark, or before it the start of
+    the first operation on the same device that uses the result."""
+    started: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for each in operations:
+        started[each.device, each.name].append(each.start_ns)
+    found = {}
+    for index, each in enumerate(operations):
+        if each.late_end_ns:
+            after = [
+                moment
+                for user in attribution.users(each.name)
+                for moment in started.get((each.device, user), [])
+                if moment >= each.end_ns
+            ]
+            found[index] = min([each.late_end_ns, *after])
+    return found
+
+
 def _add(points: list[_Point], start: float, end: float, region: str, working: bool) -> None:
     if end > start:
         points.append((start, 1, region, working))
         points.append((end, -1, region, working))
-
-
-def _add_operation(
-    points: list[_Point],
-    operation: Operation,
-    attribution: Attribution,
-    waits: dict[str, list[tuple[float, float]]],
-    end: float,
-    container: bool,
-) -> None:
-    region = attribution.place(operation.name, operation.opcode).region
-    last = min(operation.end_ns, end)
-    if operation.background or container:
-        _add(points, operation.start_ns, last, region, False)
-        return
-    position = operation.start_ns
-    if attribution.opcode(operation.name).removesuffix("-start").removesuffix("-done") in COLLECTIVES:
-        blocked = waits.get(operation.thread, [])
-        for index in range(bisect_left(blocked, (operation.start_ns, 0.0)), len(blocked)):
-            first, until = blocked[index]
-            if first >= last:
-                break
-            if until <= last:
-                _add(points, position, first, region, True)
-                _add(points, max(first, position), until, region, False)
-                position = max(position, until)
-    _add(points, position, last, region, True)
 
 
 def _divided(points: list[_Point], start: float, end: float) -> Swept:
