@@ -81,11 +81,11 @@ def mapping_of(operations: Sequence[OperationTime]) -> dict[str, float]:
     return {name: time / whole if whole else 0.0 for name, time in times.items()}
 
 
-def opportunities(regions: Sequence[RegionTime], margin: float) -> list[Opportunity]:
-    """What the step could gain from each region that takes something, the largest first."""
+def opportunities(regions: Sequence[RegionTime], margin: float, candidates: str = LOCAL) -> list[Opportunity]:
+    """What the step could gain from each region that takes something, the largest first; from the candidate's in any case."""
     found = []
     for each in sorted(regions, key=lambda one: -one.share):
-        if each.share <= 0:
+        if each.share <= 0 and each.name != candidates:
             continue
         limit, high = speedup_limit(each.share), speedup_limit(each.share_high)
         needed = needed_speedup(each.share, margin)

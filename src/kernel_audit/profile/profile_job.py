@@ -150,5 +150,5 @@ def _read(binary: Path, events: int, step: PlacedStep, compiled: CompiledStep, m
         "operations": operations,
         "mapping": mapping_of(operations),
         "causes": causes_of(regions, operations, staged),
-        "opportunity": opportunities(regions, margin),
+        "opportunity": opportunities(regions, margin, step.region),
     }
