@@ -32,7 +32,9 @@ _numbers = itertools.count()
 @dataclass(frozen=True)
 class ProfileQuestion:
     """How a step is profiled: `side` in the candidate's place (a baseline's name or "candidate"; "": the first baseline), over
-    `devices` logical devices, `steps` traced ones; `dims` are sizes instead of the workload's; `checks`: with the cross-checks."""
+    `devices` logical devices, `steps` traced ones; `dims` are sizes instead of the workload's; `checks`: with the
+    cross-checks.
+    """
 
     side: str = ""
     devices: int = 8

@@ -1,4 +1,6 @@
-"""Rules about a profile of the complete step. Only one that was taken on the audit's own target may decline; any other informs."""
+"""Rules about a profile of the complete step. Only one that was taken on the audit's own target may decline; any other
+informs.
+"""
 
 from __future__ import annotations
 
@@ -69,16 +71,16 @@ def _on_target(evidence: Evidence, record: ProfileRecord) -> bool:
 def _conditional(record: ProfileRecord, each: Opportunity) -> str:
     return (
         f"on {record.devices} {_devices(record)} {each.region} takes {each.share:.1%} of the step "
-        f"({each.share_low:.1%} to {each.share_high:.1%}); if the share on a target were that, a part twice as fast would make the "
-        f"step {each.speedup:.3f} times as fast, and no part more than {_times(each.share)}. It decides nothing there"
+        f"({each.share_low:.1%} to {each.share_high:.1%}); if the share on a target were that, a part twice as fast would "
+        f"make the step {each.speedup:.3f} times as fast, and no part more than {_times(each.share)}. It decides nothing there"
     )
 
 
 def _declined(record: ProfileRecord, each: Opportunity) -> str:
     return (
-        f"on {record.target} {each.region} takes {each.share:.1%} of the step, at most {each.share_high:.1%}: were it free, the step "
-        f"would be {_times(each.share_high)} as fast, and the audit asks for {record.margin:.0%} less time. The other "
-        f"{1 - each.share:.0%} of the step would stay as they are, whatever the kernel; ordinary JAX is the recommendation for "
+        f"on {record.target} {each.region} takes {each.share:.1%} of the step, at most {each.share_high:.1%}: were it free, the "
+        f"step would be {_times(each.share_high)} as fast, and the audit asks for {record.margin:.0%} less time. The "
+        f"other {1 - each.share:.0%} of the step would stay as they are, whatever the kernel; ordinary JAX is the recommendation for "
         "the platform profiled"
     )
 

@@ -52,8 +52,8 @@ def _profiling(evidence: Evidence, findings: list[Finding]) -> Criterion:
             codes=faults,
         )
     text = (
-        f"compiled apart from {len(record.warm.wall_ns)} warm, synchronised steps without a compilation; traced in a pass of its "
-        f"own, regions sum to the wall, {record.mapping.get('unmapped', 0.0):.1%} unmapped"
+        f"compiled apart from {len(record.warm.wall_ns)} warm, synchronised steps without a compilation; traced in a pass of "
+        f"its own, regions sum to the wall, {record.mapping.get('unmapped', 0.0):.1%} unmapped"
     )
     if record.logical:
         text += "; shares of logical devices, conditional elsewhere"

@@ -1,4 +1,6 @@
-"""From passes, events and regions to the parts of a profile's record. What is measured, what is derived, and what is inferred."""
+"""From passes, events and regions to the parts of a profile's record. What is measured, what is derived, and what is
+inferred.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which region each instruction of a compiled step belongs to: by its opcode, then by its scope, then by its neighbours.
 
-The scope alone is wrong: an all-to-all that the partitioner made bears the label of what it serves, and on jax 0.12 a dot of the CPU
-has none at all. What was found by neighbours is inferred, and is listed by name.
+The scope alone is wrong: an all-to-all that the partitioner made bears the label of what it serves, and on jax 0.12 a
+dot of the CPU has none at all. What was found by neighbours is inferred, and is listed by name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""The passes over a compiled step: the timed one, the one that shows the profiler's cost, and the traced one. Never two in one."""
+"""The passes over a compiled step: the timed one, the one that shows the profiler's cost, and the traced one. Never two in
+one.
+"""
 
 from __future__ import annotations
 

@@ -30,8 +30,9 @@ Local = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Asked:
-    """Which step: the side in the candidate's place (a baseline's name, "candidate", or "" for the first baseline), and the sizes
-    that are not the workload's."""
+    """Which step: the side in the candidate's place (a baseline's name, "candidate", or "" for the first baseline), and
+    the sizes that are not the workload's.
+    """
 
     side: str = ""
     devices: int = 8
@@ -153,7 +154,9 @@ def _mesh(devices: int) -> Mesh:
 
 
 def _dims(audit: Audit, workload: Workload | None, operands: Sequence[Operand], asked: Asked) -> dict[str, int]:
-    """Sizes that a CPU can run: those asked for, else the workload's, else the declared ones, the longest halved until they do."""
+    """Sizes that a CPU can run: those asked for, else the workload's, else the declared ones, the longest halved until they
+    do.
+    """
     declared = dict(workload.dims) if workload else dict(audit.declared_dims)
     for name in asked.dims:
         if name not in declared:
@@ -207,8 +210,9 @@ def _configured(function: Local, audit: Audit) -> Local:
 
 
 def _interpreted(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A whole step with its kernels in the generic interpreter: values and shapes, never a kernel's time. Set after the step was
-    traced, as a rule for gradients keeps the mode that its author wrote."""
+    """A whole step with its kernels in the generic interpreter: values and shapes, never a kernel's time. Set after the
+    step was traced, as a rule for gradients keeps the mode that its author wrote.
+    """
 
     def interpreted(*operands: Any) -> Any:
         specs = tuple(jax.ShapeDtypeStruct(each.shape, each.dtype) for each in operands)

@@ -1,7 +1,7 @@
 """From the planes of a trace to events. A pure function: any objects with `name`, `lines`, `events` will do as planes.
 
-What is where was found by running on CPU (planes of CPU traces); TPU and GPU planes are read by the profiler's published schema and
-were never seen here, so what comes of them is marked unverified.
+What is where was found by running on CPU (planes of CPU traces); TPU and GPU planes are read by the profiler's
+published schema and were never seen here, so what comes of them is marked unverified.
 """
 
 from __future__ import annotations
@@ -62,8 +62,9 @@ class Trace:
 def read_planes(planes: Iterable[Any]) -> Trace:
     """The events of a step's trace.
 
-    Planes `/device:TPU:k`: line "XLA Ops", and "Async XLA Ops" as background. `/device:GPU:k`: lines "Stream #...". Else, on the
-    host: events with a stat `hlo_op`, by `device_ordinal`. Other lines of device planes hold the same time again.
+    Planes `/device:TPU:k`: line "XLA Ops", and "Async XLA Ops" as background. `/device:GPU:k`: lines "Stream #...".
+    Else, on the host: events with a stat `hlo_op`, by `device_ordinal`. Other lines of device planes hold the same time
+    again.
     """
     trace = Trace()
     ends: dict[Any, float] = {}

@@ -1,7 +1,8 @@
-"""Checkpoint policies put on a step from outside: what is differentiated in it, scan bodies included, is traced under `jax.checkpoint`.
+"""Checkpoint policies put on a step from outside: what is differentiated in it, scan bodies included, is traced under
+`jax.checkpoint`.
 
-While open, `jax.grad`, `jax.value_and_grad`, `jax.vjp` and `jax.lax.scan` are replaced by functions that do the same where no policy
-holds. A step's modules must be loaded while they are: `from jax import grad` keeps what it found.
+While open, `jax.grad`, `jax.value_and_grad`, `jax.vjp` and `jax.lax.scan` are replaced by functions that do the same
+where no policy holds. A step's modules must be loaded while they are: `from jax import grad` keeps what it found.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ _HOST = "pinned_host"
 
 @dataclass(frozen=True)
 class Policy:
-    """`kind` is "none" (nothing is checkpointed), "all" (nothing is kept, all is computed again), "save" or "offload" (only what
-    `checkpoint_name` calls by one of `names` is kept, on the device or in the host's memory)."""
+    """`kind` is "none" (nothing is checkpointed), "all" (nothing is kept, all is computed again), "save" or "offload"
+    (only what `checkpoint_name` calls by one of `names` is kept, on the device or in the host's memory).
+    """
 
     text: str
     kind: str
@@ -92,8 +94,9 @@ def interceptable() -> Iterator[None]:
 
 @contextlib.contextmanager
 def under(policy: Policy) -> Iterator[Callable[[], int]]:
-    """While open, what is traced is under `policy`; gives how many functions were checkpointed. Traces of other policies that JAX
-    keeps are dropped first."""
+    """While open, what is traced is under `policy`; gives how many functions were checkpointed. Traces of other
+    policies that JAX keeps are dropped first.
+    """
     jax.clear_caches()
     before = _state.policy, _state.made
     _state.policy, _state.made = (policy if policy.kind != NONE else None), 0

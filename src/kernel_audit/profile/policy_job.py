@@ -108,8 +108,10 @@ def _note(policy: Policy, plain: Counts, made: int) -> str:
 
 
 def _lost(policy: Policy, plain: Counts, counts: Counts) -> list[str]:
-    """Kernels that run again although the policy keeps what their results are named: the value that the gradient needs is not the
-    one that bears the name, as where a rule of its own keeps the kernel's result and the caller names a copy of it."""
+    """Kernels that run again although the policy keeps what their results are named: the value that the gradient needs
+    is not the one that bears the name, as where a rule of its own keeps the kernel's result and the caller names a copy
+    of it.
+    """
     found = []
     for kernel, runs in sorted(counts.kernels.items()):
         kept = sorted(plain.named.get(kernel, set()) & set(policy.names))

@@ -73,6 +73,7 @@ def profile_step(
         TEXT: redactor.text(compiled.text).encode(),
     }
     steps.finish("trace", {"compile_events": events})
+    program_digest = digest_bytes(files[TEXT])
     staged, note, removed = None, "not asked for", []
     if checks:
         steps.begin("checks")
@@ -81,7 +82,8 @@ def profile_step(
         steps.finish("checks", {"staged": note or "cut"})
     steps.begin(PROFILE)
     record = ProfileRecord(
-        **_about(declared, step, compiled, runner),
+        **_about(declared, step, runner),
+        program_digest=program_digest,
         **_read(binary, events, step, compiled, declared.worth.margin),
         cold=compiled.cold,
         warm=warm,
@@ -95,7 +97,7 @@ def profile_step(
     )
 
 
-def _about(audit: Audit, step: PlacedStep, compiled: CompiledStep, runner: Runner) -> dict[str, Any]:
+def _about(audit: Audit, step: PlacedStep, runner: Runner) -> dict[str, Any]:
     device = step.mesh.devices.flat[0]
     platform = "gpu" if device.platform in ("cuda", "rocm") else device.platform
     logical = platform == "cpu"
@@ -113,7 +115,6 @@ def _about(audit: Audit, step: PlacedStep, compiled: CompiledStep, runner: Runne
         "placement": runner.placement,
         "state": sorted(step.state),
         "versions": {"jax": ".".join(str(each) for each in jax_version()), "jaxlib": jax.lib.__version__},
-        "program_digest": digest_bytes(compiled.text.encode()),
         "candidate_region": step.region,
         "margin": audit.worth.margin,
     }

@@ -1,9 +1,10 @@
 """Takes out of trace files what names a machine, a person or a folder, before anything is hashed.
 
 An `.xplane.pb` is an XSpace message (field numbers of tsl/profiler/protobuf/xplane.proto, confirmed on files of jax 0.9.2 and
-0.12.0.1). Its host names are a field of their own and go; so does the plane "Task Environment", which holds how and where the profiler
-was started, and the program that is embedded in "/host:metadata" with its source locations. All other texts stay, except those that
-hold one of the given words or an absolute path. A part whose bytes hold neither is copied as it is: parsing costs time.
+0.12.0.1). Its host names are a field of their own and go; so does the plane "Task Environment", which holds how and
+where the profiler was started, and the program that is embedded in "/host:metadata" with its source locations. All
+other texts stay, except those that hold one of the given words or an absolute path. A part whose bytes hold neither is
+copied as it is: parsing costs time.
 """
 
 from __future__ import annotations

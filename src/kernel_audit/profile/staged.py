@@ -1,7 +1,7 @@
 """The step as one executable a region, run one after another: clean labels, without what fusion and overlap save.
 
-Inside a shard_map each device has values of its own. Between two executables those lie stacked: one more leading dimension, split
-over all devices, so that nothing moves.
+Inside a shard_map each device has values of its own. Between two executables those lie stacked: one more leading
+dimension, split over all devices, so that nothing moves.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ WARM_UP = 3
 def staged_check(
     step: PlacedStep, compiled: CompiledStep, runner: Runner, rounds: int
 ) -> tuple[StagedCheck | None, str]:
-    """(the check, ""), or (None, why the step cannot be cut). Rounds of the fused program and of all parts, in turn; operands in
-    place."""
+    """(the check, ""), or (None, why the step cannot be cut). Rounds of the fused program and of all parts, in turn;
+    operands in place.
+    """
     try:
         cut = Cut(step.function, step.specs())
     except NotCut as error:

@@ -56,10 +56,11 @@ class TraceFile(Record, kw_only=True):
 
 
 class TracedPass(Record, kw_only=True):
-    """The traced pass, never the timed one. `wall_ns`: one a traced step. `events`: operations read, over all devices and steps.
+    """The traced pass, never the timed one. `wall_ns`: one a traced step. `events`: operations read, over all devices
+    and steps.
 
-    `reader` says which planes were read and `verified` whether a receipt shows that they are read rightly: for TPU and GPU planes
-    none does yet. `unknown` are operations of the trace that the program's text does not have.
+    `reader` says which planes were read and `verified` whether a receipt shows that they are read rightly: for TPU and
+    GPU planes none does yet. `unknown` are operations of the trace that the program's text does not have.
     """
 
     wall_ns: list[float]
@@ -87,7 +88,9 @@ class RegionTime(Record, kw_only=True):
 
 
 class OperationTime(Record, kw_only=True):
-    """One instruction of the compiled step: its region, by which of MEANS it was found, and its time over all devices and steps."""
+    """One instruction of the compiled step: its region, by which of MEANS it was found, and its time over all devices and
+    steps.
+    """
 
     name: str
     opcode: str
@@ -106,7 +109,9 @@ class StagedPart(Record, kw_only=True):
 
 
 class StagedCheck(Record, kw_only=True):
-    """The step as one executable a region: clean labels, without what fusion and overlap save. `ratio`: its total to the fused step."""
+    """The step as one executable a region: clean labels, without what fusion and overlap save. `ratio`: its total to the
+    fused step.
+    """
 
     parts: list[StagedPart]
     fused_ns: list[int]
@@ -139,8 +144,9 @@ class Cause(Record, kw_only=True):
 class Opportunity(Record, kw_only=True):
     """What the step could gain from one region, on the platform profiled. Derived from its share.
 
-    `speedup` is that of the step at `local_speedup`; `limit` were the region to cost nothing, `limit_high` the same at the upper
-    end of the share's interval. `needed` is how much faster the region must become for the audit's margin; None: no factor will do.
+    `speedup` is that of the step at `local_speedup`; `limit` were the region to cost nothing, `limit_high` the same at
+    the upper end of the share's interval. `needed` is how much faster the region must become for the audit's margin;
+    None: no factor will do.
     """
 
     region: str
@@ -158,9 +164,10 @@ class Opportunity(Record, kw_only=True):
 class ProfileRecord(Record, kw_only=True):
     """One profile of a complete step.
 
-    `step` names its factory, `side` what stood in the candidate's place: a profile with another side in place is another profile.
-    `target` is the declared target that the devices are, None for logical devices of a host (`logical`): shares on those decide
-    nothing. `program_digest` is that of the compiled step's text beside the trace, `profile/rank-0/step.hlo.txt`.
+    `step` names its factory, `side` what stood in the candidate's place: a profile with another side in place is
+    another profile. `target` is the declared target that the devices are, None for logical devices of a host
+    (`logical`): shares on those decide nothing. `program_digest` is that of the compiled step's text beside the trace,
+    `profile/rank-0/step.hlo.txt`.
 
     `mapping` gives the share of all operation time by each of MEANS. `candidate_region` is the candidate's place, `margin` the
     audit's worth.
@@ -202,10 +209,11 @@ class PolicyTwin(Record, kw_only=True):
     """The step under one checkpoint policy, beside the step without any (`none`).
 
     `accepted`: whether the compiler took it; `reason` says why not. `temporary_bytes` are the compiler's, of one device.
-    `flops` are counted in the traced program of all devices, loops by their trips; `recomputed_flops` is what it has more than the
-    step without a policy. `host_transfer_bytes` is what one step moves between device and host memory, both ways.
-    `errors`: for each result the normwise relative difference from the step without a policy, None where it did not run.
-    `lost_names`: kernels and gradient rules that run again though the policy saves or offloads what they are named.
+    `flops` are counted in the traced program of all devices, loops by their trips; `recomputed_flops` is what it has
+    more than the step without a policy. `host_transfer_bytes` is what one step moves between device and host memory,
+    both ways. `errors`: for each result the normwise relative difference from the step without a policy, None where it
+    did not run. `lost_names`: kernels and gradient rules that run again though the policy saves or offloads what they
+    are named.
     """
 
     policy: str

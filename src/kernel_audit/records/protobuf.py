@@ -1,7 +1,7 @@
 """The wire format of protocol buffers, as far as traces need it: fields in, fields out, no schema.
 
-From the published encoding: a field is a key (number << 3 | wire type), then a varint, eight or four bytes, or a length and as many
-bytes.
+From the published encoding: a field is a key (number << 3 | wire type), then a varint, eight or four bytes, or a length
+and as many bytes.
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ def median(samples: Sequence[float]) -> float:
 def share_interval(part: Sequence[float], whole: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
     """sum(part) / sum(whole) over steps: the share of a part of the step, with its interval.
 
-    `part` and `whole` have one time a step, in one unit. A sum of ratios would weigh a disturbed step like any other; a ratio of
-    sums adds up to 1 over all parts. Raises ValueError for no steps, unequal lengths, or a step that takes no time.
+    `part` and `whole` have one time a step, in one unit. A sum of ratios would weigh a disturbed step like any other; a
+    ratio of sums adds up to 1 over all parts. Raises ValueError for no steps, unequal lengths, or a step that takes no
+    time.
     """
     if len(part) != len(whole) or not part:
         raise ValueError(f"{len(part)} parts of {len(whole)} steps")
