@@ -78,10 +78,10 @@ def _conditional(record: ProfileRecord, each: Opportunity) -> str:
 
 def _declined(record: ProfileRecord, each: Opportunity) -> str:
     return (
-        f"on {record.target} {each.region} takes {each.share:.1%} of the step, at most {each.share_high:.1%}: were it free, the "
-        f"step would be {_times(each.share_high)} as fast, and the audit asks for {record.margin:.0%} less time. The "
-        f"other {1 - each.share:.0%} of the step would stay as they are, whatever the kernel; ordinary JAX is the recommendation for "
-        "the platform profiled"
+        f"on {record.target} {each.region} takes {each.share:.1%} of the step, at most {each.share_high:.1%}: were it "
+        f"free, the step would be {_times(each.share_high)} as fast, and the audit asks for {record.margin:.0%} less "
+        f"time. The other {1 - each.share:.0%} of the step would stay as they are, whatever the kernel; ordinary JAX is "
+        "the recommendation for the platform profiled"
     )
 
 
