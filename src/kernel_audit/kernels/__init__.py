@@ -13,6 +13,7 @@ __all__ = [
     "pipelined_axpy",
     "preconditions",
     "regression_gradient",
+    "regression_host",
     "regression_references",
     "regression_step",
     "regression_tpu",

@@ -37,7 +37,8 @@ from kernel_audit.records import Fixture, ProgramPlan, digest_bytes
 TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
 
 
-def _traced_for(audit: Audit) -> tuple[str, str]:
+def traced_for(audit: Audit) -> tuple[str, str]:
+    """(backend, kind of device) that a candidate is told."""
     return GPU if for_gpus_alone(audit) else TPU
 
 
@@ -46,7 +47,7 @@ class Subject:
 
     def __init__(self, steps: Any, audit: dict[str, Any], function: dict[str, Any], roots: list[str]) -> None:
         self.audit = msgspec.convert(audit, Audit)
-        self.backend, self.device_kind = _traced_for(self.audit)
+        self.backend, self.device_kind = traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
         before = set(sys.modules)
         state = watched_state()
@@ -117,7 +118,7 @@ class Subject:
 
 def _claimed(audit: dict[str, Any]) -> contextlib.AbstractContextManager[list[str]]:
     """The backend that a candidate is told while it is imported and traced."""
-    return claimed_backend(_traced_for(msgspec.convert(audit, Audit))[0])
+    return claimed_backend(traced_for(msgspec.convert(audit, Audit))[0])
 
 
 def scout(steps: Any, *, audit: dict[str, Any], roots: list[str], programs: list[dict[str, Any]]) -> None:
