@@ -121,7 +121,7 @@ def _started_host(
     laboratory: Laboratory, audit: Audit, binding: dict[str, str], cut: list[StepPartition]
 ) -> Future[Done]:
     arguments = {
-        "audit": msgspec.to_builtins(_without_sides(audit)),
+        "audit": msgspec.to_builtins(_shared(audit, step=FunctionRef(module="nothing", name="nothing"))),
         "roots": [str(each) for each in laboratory.roots],
         "binding": binding,
         "partitions": msgspec.to_builtins(cut),
@@ -131,19 +131,17 @@ def _started_host(
     )
 
 
-def _without_sides(audit: Audit) -> Audit:
-    """The audit as the reference needs it, so that candidates share it: without the candidate and its step."""
-    workload = audit.workload
-    assert workload is not None
+def _shared(audit: Audit, **changes: Any) -> Audit:
+    """The audit without the candidate and its step, so that candidates under it share what is run for it."""
     nobody = FunctionRef(module="nothing", name="nothing")
-    return msgspec.structs.replace(
-        audit, candidate=nobody, workload=msgspec.structs.replace(workload, step=nobody, candidate_step=None)
-    )
+    workload = msgspec.structs.replace(audit.workload, candidate_step=None, **changes)  # type: ignore[type-var]
+    return msgspec.structs.replace(audit, candidate=nobody, workload=workload)
 
 
 def _started(laboratory: Laboratory, audit: Audit, side: StepSide, cut: list[StepPartition]) -> Future[Done]:
+    ours = side.name != CANDIDATE
     arguments = {
-        "audit": msgspec.to_builtins(audit),
+        "audit": msgspec.to_builtins(_shared(audit) if ours else audit),
         "roots": [str(each) for each in laboratory.roots],
         "function": msgspec.to_builtins(side.function),
         "keywords": {**side.fixed, **side.configuration},
@@ -152,7 +150,7 @@ def _started(laboratory: Laboratory, audit: Audit, side: StepSide, cut: list[Ste
         "partitions": msgspec.to_builtins(_of_side(cut, side)),
     }
     function = "kernel_audit.workload.step_job:run_steps"
-    return laboratory.start(laboratory.run, f"step-{side.name}", function, arguments, jax_config=_JAX)
+    return laboratory.start(laboratory.run, f"step-{side.name}", function, arguments, jax_config=_JAX, reference=ours)
 
 
 def _finished(done: Done) -> Done:

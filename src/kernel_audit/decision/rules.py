@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.without_device import compiler_findings, read_faults
+from kernel_audit.decision.workload import processes_findings, reference_findings, step_findings
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import CaptureRecord, Cell, Control, Finding, RefusalCheck
 
@@ -245,6 +246,9 @@ RULES: tuple[Rule, ...] = (
     tails_missing,
     read_faults,
     compiler_findings,
+    reference_findings,
+    step_findings,
+    processes_findings,
     target_missing,
     part_not_placed,
 )

@@ -15,6 +15,7 @@ from kernel_audit.records import (
     Plan,
     Record,
     RefusalCheck,
+    WorkloadRecord,
 )
 
 
@@ -49,3 +50,4 @@ class Evidence:
     cells: list[Cell] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     refusals: list[RefusalCheck] = field(default_factory=list)
+    workload: WorkloadRecord | None = None

@@ -22,6 +22,7 @@ from kernel_audit.records import (
     Environment,
     KernelInspection,
     RefusalCheck,
+    WorkloadRecord,
     decode,
     encode,
 )
@@ -36,8 +37,9 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
     "corrupt evidence" (not canonical JSON of the record), "ambiguous evidence" (a key, or a record, that comes
     twice), or "a record of another version".
     """
+    frozen = _one(folder, layout.AUDIT, FrozenAudit)
     evidence = Evidence(
-        frozen=_one(folder, layout.AUDIT, FrozenAudit),
+        frozen=frozen,
         environment=_one(folder, layout.ENVIRONMENT, Environment),
         programs=_array(folder, layout.PROGRAMS, CaptureRecord, lambda each: (each.side, each.key)),
         kernels=_array(folder, layout.KERNELS, KernelInspection, lambda each: (each.program, each.path)),
@@ -45,6 +47,7 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
         cells=_each_line(folder, layout.CELLS, Cell, lambda each: each.id),
         controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
         refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
+        workload=_one(folder, layout.WORKLOAD, WorkloadRecord) if frozen.audit.workload is not None else None,
     )
     return evidence, _one(folder, layout.DECISION, Decision)
 

@@ -22,6 +22,7 @@ from kernel_audit.records import (
     Environment,
     KernelInspection,
     RefusalCheck,
+    WorkloadRecord,
 )
 
 SCHEMA_FOLDER = Path(__file__).parent / "schemas"
@@ -40,6 +41,7 @@ RECORDS: dict[str, type] = {
     "manifest": Manifest,
     "program": CaptureRecord,
     "refusal": RefusalCheck,
+    "workload": WorkloadRecord,
 }
 _CONSTANTS = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
 

@@ -88,6 +88,8 @@ def _contents(
         layout.DECISION: encode(decision),
         layout.PAGE: page,
     }
+    if evidence.workload is not None:
+        files[layout.WORKLOAD] = encode(evidence.workload)
     for folder, found in ((layout.SOURCES, sources), (layout.FIGURES, figures)):
         for name, data in found.items():
             if not layout.is_plain_name(name):

@@ -26,7 +26,7 @@ def regression_step(
     rows of X and y are split over all its axes, w is on every device. `step(X, w, y)` gives (new w, loss at the old w, gradient
     at the old w), float32 and equal on every device. Gradient and sum of squares travel in one all-reduce of d + 1 float32.
 
-    `counts` says how many of each device's rows are examples, devices in the mesh's row-major order; what lies in the rows
+    `counts` says how many rows of each device's block are examples, blocks in the order of the rows of X; what lies in the rows
     beyond does not matter. None: all rows are, and nothing is selected.
 
     The step raises ValueError for rows that do not split evenly over the devices: fill them up, and say `counts`.

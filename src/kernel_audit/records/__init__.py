@@ -55,6 +55,7 @@ from kernel_audit.records.workload import (
     StepPartition,
     StepRun,
     WorkloadRecord,
+    step_run_name,
 )
 
 __all__ = [
@@ -123,4 +124,5 @@ __all__ = [
     "digest_of",
     "encode",
     "known_devices",
+    "step_run_name",
 ]

@@ -74,7 +74,7 @@ class StepRun(Record, kw_only=True):
     `outcome`: "right", "wrong" (`codes` say how, where it could be told), "refused", "raised", "died". `side` is "candidate" or
     a baseline's name; `step` says whose step it is: "workload", or "candidate" for one of the candidate's own. `padding` tells
     for each filling of the rows beyond the counts whether the first update was right. `check_vma` is what tracing with
-    `check_vma=True` said: told, not required.
+    `check_vma=True` said: told, not required; empty where it was not tried.
     """
 
     partition: str
@@ -98,6 +98,13 @@ class StepRun(Record, kw_only=True):
     operands: list[PlacedArray] = []
     results: list[PlacedArray] = []
     collectives: list[StepCollective] = []
+
+
+def step_run_name(run: StepRun) -> str:
+    """How findings refer to a run of the step: "step/candidate/bfloat16/form=tpu/data=8/13"."""
+    choices = ",".join(f"{key}={value}" for key, value in run.configuration.items())
+    owner = "step" if run.step == "workload" else f"step of {run.step}"
+    return "/".join([owner, run.side, run.dtype, *([choices] if choices else []), run.partition])
 
 
 class HostCheck(Record, kw_only=True):

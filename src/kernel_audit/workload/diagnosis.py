@@ -6,6 +6,7 @@ the same one on some partition (equal counts hide most of them): all are told, a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -169,7 +170,7 @@ def _of_sequence(of: Comparison) -> Iterator[str]:
         return
     gradients = [of.copies("gradient", update)[0] for update in range(of.updates)]
     states = [of.copies("state", update)[0] for update in range(of.updates)]
-    moved = all(not np.array_equal(one, other) for one, other in zip(states, states[1:], strict=False))
+    moved = all(not np.array_equal(one, other) for one, other in itertools.pairwise(states))
     constant = all(np.array_equal(gradients[0], each) for each in gradients[1:])
     lags = not any(_near(gradients[k], of.wanted("gradient", k)) for k in range(1, of.updates)) and _near(
         gradients[1], of.wanted("gradient", 0)

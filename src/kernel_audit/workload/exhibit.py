@@ -16,8 +16,8 @@ Joined = tuple[float, float, list[str]]
 
 
 def aggregation_exhibit(workload: Workload, partition: StepPartition, expected: Values) -> Aggregation:
-    """Loss and gradient of a partition from the means of its shards, in float64: (n1 g1 + n2 g2 + ...) / (n1 + n2 + ...) against
-    (g1 + g2 + ...) / k over the k devices that have examples."""
+    """Loss and gradient of a partition from the means of its shards, in float64: (n1 g1 + n2 g2 + ...) / (n1 + n2 + ...)
+    against (g1 + g2 + ...) / k over the k devices that have examples."""
     there = [device for device, count in enumerate(partition.counts) if count]
     counts = [partition.counts[device] for device in there]
 
