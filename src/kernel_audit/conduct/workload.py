@@ -1,19 +1,22 @@
-"""The workload of an audit examined: the complete step with a baseline, then the candidate, in place, on logical devices."""
+"""The workload of an audit examined: the complete step with a baseline, then with the candidate, on logical devices."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from kernel_audit.conduct.processes import DEADLINE_S, run_processes
 from kernel_audit.contract import Audit, FunctionRef, TargetTuning, Workload
 from kernel_audit.errors import AuditFileError
 from kernel_audit.matrix.check import Progress
 from kernel_audit.matrix.laboratory import Done, Laboratory
-from kernel_audit.records import Aggregation, HostCheck, StepPartition, StepRun, WorkloadRecord
+from kernel_audit.records import Aggregation, HostCheck, ProcessesRun, StepPartition, StepRun, WorkloadRecord
 from kernel_audit.worker import read_arrays
 from kernel_audit.workload.exhibit import aggregation_exhibit
 from kernel_audit.workload.inputs import RULE
@@ -22,6 +25,7 @@ from kernel_audit.workload.partitions import MOST_DEVICES, QUICK, partitions
 
 WORKLOAD_PRELOAD = ("kernel_audit.workload.host_job", "kernel_audit.workload.step_job")
 CANDIDATE = "candidate"
+OVER_PROCESSES = "data=8/13"
 _JAX = {"jax_num_cpu_devices": MOST_DEVICES}
 SLOPE_BOUND = 1e-5
 ADDITIVITY_BOUND = 1e-9
@@ -46,9 +50,16 @@ class StepSide:
 
 
 def examine_workload(
-    laboratory: Laboratory, audit: Audit, progress: Progress, *, quick: bool = False
+    laboratory: Laboratory,
+    audit: Audit,
+    progress: Progress,
+    *,
+    quick: bool = False,
+    processes: bool = True,
+    processes_deadline_s: float = DEADLINE_S,
 ) -> WorkloadRecord | None:
     """Everything about the audit's workload; None for an audit without one. `quick`: four partitions instead of all.
+    `processes`: run over two processes, too, where the audit has a baseline.
 
     Raises AuditFileError for a workload whose step, host or inputs are not there or have another form.
     """
@@ -62,12 +73,17 @@ def examine_workload(
     hosts = {key: _started_host(laboratory, audit, each, cut) for key, each in bindings.items()}
     running = [(each, _started(laboratory, audit, each, cut)) for each in sides]
     references = {key: _finished(each.result()) for key, each in hosts.items()}
+    first = references[msgspec.json.encode(sides[0].binding)]
+    distributed = (
+        laboratory.start(_over_processes, laboratory, audit, cut, first, processes_deadline_s)
+        if processes and audit.baselines
+        else None
+    )
     runs: list[StepRun] = []
     for number, (side, future) in enumerate(running, start=1):
         reference = references[msgspec.json.encode(side.binding)]
         runs += _runs(workload, side, future.result(), reference, _of_side(cut, side))
         progress("the complete step on logical devices", number, len(sides))
-    first = next(iter(references.values()))
     return WorkloadRecord(
         audit=audit.name,
         step=workload.step.text,
@@ -84,6 +100,28 @@ def examine_workload(
         partitions=cut,
         runs=runs,
         aggregation=_exhibit(workload, first, cut),
+        processes=[distributed.result()] if distributed is not None else [],
+    )
+
+
+def reference_of(laboratory: Laboratory, audit: Audit, binding: dict[str, str], cut: list[StepPartition]) -> Done:
+    """The host's values for these partitions at one choice of dtypes. Raises as `examine_workload`."""
+    return _finished(_started_host(laboratory, audit, binding, cut).result())
+
+
+def _over_processes(
+    laboratory: Laboratory, audit: Audit, cut: list[StepPartition], reference: Done, deadline_s: float
+) -> ProcessesRun:
+    partition = next(each for each in cut if each.name == OVER_PROCESSES)
+    return run_processes(
+        laboratory.pool,
+        Path(tempfile.mkdtemp(prefix="processes-", dir=laboratory.work)),
+        audit,
+        laboratory.roots,
+        partition,
+        reference,
+        deadline_s=deadline_s,
+        memory_bytes=laboratory.limits.memory_bytes,
     )
 
 
@@ -216,4 +254,4 @@ def _exhibit(workload: Workload, done: Done, cut: list[StepPartition]) -> list[A
     ]
 
 
-__all__ = ["WORKLOAD_PRELOAD", "StepSide", "examine_workload", "sides_of"]
+__all__ = ["WORKLOAD_PRELOAD", "StepSide", "examine_workload", "reference_of", "sides_of"]

@@ -109,7 +109,7 @@ def _padding(of: Comparison) -> dict[str, bool]:
     """For each filling of the rows beyond the counts, whether the first update is right."""
     if of.partition.whole:
         return {}
-    return {POISON: of.right(0), FINITE: of.right(0, f"{FINITE}-")}
+    return {POISON: of.right(0), **({FINITE: of.right(0, f"{FINITE}-")} if of.filled() else {})}
 
 
 def _number(value: Any) -> float | None:

@@ -38,7 +38,7 @@ class LaidStep:
     def place(self, arrays: Arrays) -> list[jax.Array]:
         """The operands on the devices, as asked."""
         named = [arrays[each.name] for each in self.workload.operands]
-        return [jax.device_put(each, to) for each, to in zip(named, self.asked, strict=True)]
+        return [_placed_as(each, to) for each, to in zip(named, self.asked, strict=True)]
 
     def __call__(self, placed: Sequence[jax.Array]) -> list[jax.Array]:
         """One step, waited for: jax 0.9.2 aborts when too many steps with collectives are under way."""
@@ -54,6 +54,13 @@ class LaidStep:
                 same = result.sharding.is_equivalent_to(self.asked[index], result.ndim)
                 following[index] = result if same else jax.device_put(result, self.asked[index])
         return following
+
+
+def _placed_as(array: np.ndarray, sharding: NamedSharding) -> jax.Array:
+    """A committed array; each of several processes gives the parts of its own devices."""
+    if jax.process_count() == 1:
+        return jax.device_put(array, sharding)
+    return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
 
 def mesh_of(partition: StepPartition) -> Mesh:

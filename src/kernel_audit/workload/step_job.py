@@ -51,13 +51,7 @@ def run_steps(
     with claimed_backend(backend):
         subject = Subject(steps, audit, function, roots)
         steps.begin(STEP)
-        try:
-            factory = load_function(msgspec.convert(step, FunctionRef), subject.roots)
-        except AuditError:
-            raise
-        except Exception as error:
-            raise CandidateRaised(error, where=step["name"]) from error
-        bench = _Bench(subject, factory, as_keywords(keywords), {"binding": binding, "device_kind": device_kind})
+        bench = bench_of(subject, step, keywords, {"binding": binding, "device_kind": device_kind})
         steps.finish(STEP, {"tampered": subject.tampered()})
         for partition in msgspec.convert(partitions, list[StepPartition]):
             steps.begin(partition.name)
@@ -65,7 +59,20 @@ def run_steps(
             steps.finish(partition.name, {**told, "tampered": subject.tampered()}, arrays or None)
 
 
-class _Bench:
+def bench_of(subject: Subject, step: dict[str, Any], keywords: dict[str, Any], about: dict[str, Any]) -> StepBench:
+    """The bench of a named step. Raises AuditFileError where it is not there, CandidateRaised where it does not load."""
+    try:
+        factory = load_function(msgspec.convert(step, FunctionRef), subject.roots)
+    except AuditError:
+        raise
+    except Exception as error:
+        raise CandidateRaised(error, where=step["name"]) from error
+    return StepBench(subject, factory, as_keywords(keywords), about)
+
+
+class StepBench:
+    """A side and the factory of a step that it is put into, at one choice of dtypes."""
+
     def __init__(
         self, subject: Subject, factory: Callable[..., Any], keywords: dict[str, Any], about: dict[str, Any]
     ) -> None:
@@ -82,26 +89,39 @@ class _Bench:
         told: dict[str, Any] = {}
         arrays: Arrays = {}
         try:
-            step = lay(self.workload, self.factory, self.local, partition, **self.about)
+            step = self.lay(partition)
         except CandidateRaised as error:
             return {"refused": f"{error.type_name}: {error.message}"[:400], "at": error.location}, {}
         except Exception as error:
             return {"raised": f"{type(error).__name__}: {error}"[:400]}, {}
         told.update(_of_program(step))
         try:
-            self._run(step, partition, told, arrays)
+            self._sequence(step, partition, told, arrays)
         except Exception as error:  # a deleted buffer, an error of XLA: an outcome of this partition
             told["raised"] = f"{type(error).__name__}: {error}"[:400]
         return told, arrays
 
-    def _run(self, step: LaidStep, partition: StepPartition, told: dict[str, Any], arrays: Arrays) -> None:
-        as_drawn = drawn(self.workload, self.inputs, partition.examples)
+    def lay(self, partition: StepPartition) -> LaidStep:
+        """The compiled step. Raises as `laid_step.lay`."""
+        return lay(self.workload, self.factory, self.local, partition, **self.about)
+
+    def operands(self, partition: StepPartition) -> Arrays:
+        """The operands as drawn, in float64."""
+        return drawn(self.workload, self.inputs, partition.examples)
+
+    def filled(self, arrays: Arrays, partition: StepPartition, where: list[np.ndarray], filling: str) -> Arrays:
+        """Operands as drawn, rounded and laid out for a partition."""
+        return laid_out(
+            self.workload, represented(self.workload, arrays, self.about["binding"]), partition, where, filling
+        )
+
+    def _sequence(self, step: LaidStep, partition: StepPartition, told: dict[str, Any], arrays: Arrays) -> None:
+        as_drawn = self.operands(partition)
         told["inputs"] = digests(as_drawn)
-        operands = represented(self.workload, as_drawn, self.about["binding"])
         places = places_of(self.workload, partition)
 
         def placed(filling: str, where: list[np.ndarray]) -> list[jax.Array]:
-            return step.place(laid_out(self.workload, operands, partition, where, filling))
+            return step.place(self.filled(as_drawn, partition, where, filling))
 
         now = placed(POISON, places)
         told["operands"] = msgspec.to_builtins(observed_operands(step, now, partition))
@@ -111,17 +131,18 @@ class _Bench:
             results = step(now)
             if not found:
                 told["results"] = msgspec.to_builtins(observed_results(step, results))
-            found.append(self._values(step, results))
+            found.append(self.values(step, results))
             now = step.carried(now, results)
         arrays.update({name: np.stack([each[name] for each in found]) for name in found[0]})
         others = {"repeated": placed(POISON, repeated(places))}
         if not partition.whole:
             others[FINITE] = placed(FINITE, places)
         for name, operands_there in others.items():
-            values = self._values(step, step(operands_there))
+            values = self.values(step, step(operands_there))
             arrays.update({f"{name}-{key}": value[None] for key, value in values.items()})
 
-    def _values(self, step: LaidStep, results: list[jax.Array]) -> Arrays:
+    def values(self, step: LaidStep, results: list[jax.Array]) -> Arrays:
+        """Loss, gradients and state as they lie on each device of this process."""
         places = {"loss": self.workload.loss}
         places |= {f"gradient:{name}": place for name, place in self.workload.gradient.items()}
         places |= {f"state:{name}": place for name, place in self.workload.state.items()}
