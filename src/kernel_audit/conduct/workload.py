@@ -231,7 +231,8 @@ def _host_check(workload: Workload, done: Done) -> HostCheck:
             independent=False, rule=told["rule"] or RULE, inputs=told["inputs"], note="no reference is stated"
         )
     slope, additivity = told["slope_error"], told["additivity_error"]
-    right = slope <= SLOPE_BOUND and additivity <= ADDITIVITY_BOUND
+    diverges = None in told["losses"] or None in told["gradient_norms"]
+    right = slope <= SLOPE_BOUND and additivity <= ADDITIVITY_BOUND and not diverges
     return HostCheck(
         independent=True,
         rule=told["rule"] or RULE,
@@ -241,6 +242,7 @@ def _host_check(workload: Workload, done: Done) -> HostCheck:
         gradient_norms=told["gradient_norms"],
         inputs=told["inputs"],
         right=right,
+        note="the sequence of updates leaves the finite numbers" if diverges else "",
     )
 
 

@@ -32,6 +32,7 @@ def reference_findings(evidence: Evidence) -> list[Finding]:
         return []
     slope, parts = (f"{each:.1e}" if each is not None else "none" for each in (told.slope_error, told.additivity_error))
     text = f"{record.host}: gradient against slope off by {slope}, parts against the whole by {parts}"
+    text += f"; {told.note}" if told.note else ""
     return [_finding("workload-reference-wrong", text)]
 
 

@@ -334,7 +334,7 @@ audit(
         state={"w": 0},
         loss=1,
         gradient={"w": 2},
-        dims={"n": 1000, "d": 16},
+        dims={"n": 65536, "d": 64},
         seed=4,
     ),
     part="the sums of the regression step: squared residuals and gradient",

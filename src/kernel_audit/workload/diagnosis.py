@@ -43,7 +43,8 @@ def _belongs(name: str, prefix: str) -> bool:
 
 
 def _finite(of: Comparison, prefix: str) -> bool:
-    return all(np.all(np.isfinite(each)) for name, each in of.observed.items() if _belongs(name, prefix))
+    """Whether the first update is; later ones follow from it."""
+    return all(np.all(np.isfinite(each[0])) for name, each in of.observed.items() if _belongs(name, prefix))
 
 
 def _direction(of: Comparison, prefix: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

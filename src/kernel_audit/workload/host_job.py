@@ -122,8 +122,8 @@ def _checked(host: Host, partitions: list[StepPartition]) -> dict[str, Any]:
         return told
     largest = host.operands(counts[-1])
     sequence = host.sequence(largest, workload.updates)
-    told["losses"] = [each[0] for each in sequence]
-    told["gradient_norms"] = [_norm(each[1]) for each in sequence]
+    told["losses"] = [_finite(each[0]) for each in sequence]
+    told["gradient_norms"] = [_finite(_norm(each[1])) for each in sequence]
     told["slope_error"] = _slope_error(host, largest)
     told["additivity_error"] = _additivity_error(host, largest, counts[-1])
     return told
@@ -159,6 +159,10 @@ def _additivity_error(host: Host, operands: Arrays, examples: int) -> float:
         joined = sum(count * each[1][name] for count, each in told) / examples
         worst = max(worst, float(np.linalg.norm(joined - whole)) / (float(np.linalg.norm(whole)) or 1.0))
     return worst
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _norm(arrays: Arrays) -> float:

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from kernel_audit.records import StepPartition
 
 MOST_DEVICES = 8
+MOST_EXAMPLES = 1000  # values show at this size what they show at a larger one; a profile is another matter
 PERMUTED = "permuted"
 # Where a difference between steps shows first; the rest of the list is the same in other sizes.
 QUICK = ("data=2/3+5", "data=2/4+4", "data=8/13", "data=2,model=4/13")
 
 
 def partitions(examples: int, *, quick: bool = False) -> list[StepPartition]:
-    """The list for a workload of so many examples; `quick`: those four that tell most."""
+    """The list for a workload of so many examples, of which 1,000 at most are used; `quick`: those four that tell most."""
+    examples = min(examples, MOST_EXAMPLES)
     found = list(_one_axis(examples))
     found += [
         _made({"data": 2, "model": 4}, balanced(13, 8)),
