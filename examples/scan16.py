@@ -138,6 +138,7 @@ audit(
         state={"U": 0, "b": 1, "V": 2},
         loss=3,
         gradient={"U": 4, "b": 5, "V": 6},
+        within=1e-5,  # sixteen layers in float32, forward and back
         region="activation",
     ),
     worth=step_time("scan16.py:step", 0.02),

@@ -109,8 +109,9 @@ def step_run_name(run: StepRun) -> str:
 
 class HostCheck(Record, kw_only=True):
     """The reference, checked before any step is run: its gradient against differences of its own loss, and the mean over parts
-    against the whole; relative errors. A sequence that leaves the finite numbers is wrong, too. `losses` are those of the sequence of updates on all examples; `inputs` maps each number
-    of examples to the digest of each operand, in float64 as drawn."""
+    against the whole; relative errors. A sequence that leaves the finite numbers is wrong, too. `losses` are those of the
+    sequence of updates on all examples; `inputs` maps each number of examples to the digest of each operand, in float64 as
+    drawn."""
 
     independent: bool
     rule: str

@@ -35,6 +35,8 @@ def explanations(of: Comparison) -> list[str]:
     found = list(dict.fromkeys([*_of_mean(of, prefix), *_of_sequence(of), *_of_update(of, prefix)]))
     if not found and prefix:
         return ["padding-counted"]
+    if not found and _small(of):
+        return ["step-inexact"]
     return found or _of_pairing(of)
 
 
@@ -58,6 +60,16 @@ def _direction(of: Comparison, prefix: str) -> tuple[np.ndarray, np.ndarray, np.
 def _near(value: np.ndarray, wanted: np.ndarray) -> bool:
     error = relative(np.atleast_1d(value)[None], np.atleast_1d(wanted))
     return error is not None and error <= NEAR
+
+
+def _small(of: Comparison) -> bool:
+    """Whether every error is one that rounding could make: above the bound, and far below what a mistake gives."""
+    for update in range(of.updates):
+        errors = of.errors(update)
+        told = [errors.loss, errors.state, *([errors.gradient] if of.has("gradient") else [])]
+        if any(each is None or each > NEAR for each in told):
+            return False
+    return True
 
 
 # ---------------------------------------------------------------- copies that differ

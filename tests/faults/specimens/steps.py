@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
-RATE = 0.1
+RATE = 0.02
 
 
 @dataclass(frozen=True)
