@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["LEARNING_RATE", "regression_host", "regression_inputs"]
 
-LEARNING_RATE = 0.02
+LEARNING_RATE = 0.004
 NOISE = 0.1  # of the targets, in standard deviations: the loss does not fall to zero
 
 

@@ -133,7 +133,7 @@ def _note(of: Comparison, errors: list[StepErrors], losses: list[float | None]) 
     falls = len(known) == len(losses) > 1 and known[-1] < known[0]
     text = f"update {first + 1}: {', '.join(shown) or 'copies of ' + ', '.join(differing_copies(of.observed))[:80]}"
     if REPEATED + "loss" in of.observed and of.right(0, REPEATED):
-        text += "; right where the examples of a device are all the same"
+        text += "; and within the bound where the examples of a device are all the same"
     return text + ("; its loss falls all the same" if falls else "")
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec as P
 
-RATE = 0.02
+RATE = 0.004
 
 
 @dataclass(frozen=True)
