@@ -201,10 +201,10 @@ class Workload(Record, kw_only=True):
     """The complete sharded step that the candidate is a part of, frozen: what it computes, on what, and who says what is right.
 
     `step` makes the step: `step(local, mesh, counts, **options) -> (function, specs)` (docs/workload.md). `operands` are those
-    of the step, `declared` their stated sizes, `dims` sizes that a CPU can run. `examples` is the dimension along which examples
-    lie: operands that have it are split over all devices, the others are on every device. `state` maps an operand to the place
-    of the result that replaces it in the next step, `gradient` to that of its gradient, where the step gives one; `loss` is the
-    place of the loss.
+    of the step, `declared` their stated sizes, `dims` sizes that a CPU can run. `examples` is the dimension along which
+    examples lie: operands that have it are split over all devices, the others are on every device. `state` maps an operand to
+    the place of the result that replaces it in the next step, `gradient` to that of its gradient, where the step gives one;
+    `loss` is the place of the loss.
 
     `host` is the reference: host NumPy in float64, `host(*operands) -> (loss, {operand: gradient}, {operand: new value})`, of
     any number of examples; None: nothing but a falling loss can be seen. `inputs(rng, dims) -> {operand: array}` makes the

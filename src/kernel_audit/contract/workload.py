@@ -27,6 +27,7 @@ REGIONS = (
 )
 MOST_UPDATES = 100
 WIDEST = 1e-2  # a bound above this would let a wrong aggregation through
+_REGION = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _REMAT = re.compile(r"none|all|(save|offload):[A-Za-z_][\w.-]*(,[A-Za-z_][\w.-]*)*")
 
 
@@ -210,10 +211,9 @@ def _check_bounds(audit: Audit, workload: Workload) -> None:
         )
     if workload.seed < 0:
         raise _fault(audit, "a seed below zero", "seed", "0 or more", str(workload.seed))
-    if workload.region not in REGIONS:
-        raise _fault(
-            audit, "an unknown region", "region", "one of " + ", ".join(REGIONS), near(workload.region, REGIONS)
-        )
+    if not _REGION.fullmatch(workload.region):
+        expected = f"lower-case words joined by '-': {', '.join(REGIONS)}, or one of your own"
+        raise _fault(audit, "a region that is no name", "region", expected, repr(workload.region))
     if not _REMAT.fullmatch(workload.remat):
         expected = "none, all, save:NAME,... or offload:NAME,..."
         raise _fault(audit, "a checkpoint policy that cannot be read", "remat", expected, repr(workload.remat))

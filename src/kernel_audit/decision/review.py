@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernel_audit.decision.profile import unfit
 from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.workload import checked_text
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import Criterion, Finding
 
@@ -26,6 +27,13 @@ def _codes(findings: list[Finding], criterion: str, *effects: str) -> list[str]:
 
 
 def _mathematics(evidence: Evidence, findings: list[Finding]) -> Criterion:
+    record = evidence.workload
+    if record is not None:
+        broken = _codes(findings, "mathematics", "revise", "forbid") + _only_loss(findings)
+        if broken:
+            text = "the complete step was not shown to be right"
+            return Criterion(name="mathematics", verdict="revise", text=text, codes=broken)
+        return Criterion(name="mathematics", verdict="accept", text=checked_text(record))
     step = evidence.frozen.audit.worth.step
     text = (
         f"the step {step} was not run: its loss, gradient and updates are unchecked"
@@ -35,6 +43,10 @@ def _mathematics(evidence: Evidence, findings: list[Finding]) -> Criterion:
     return Criterion(
         name="mathematics", verdict="unresolved", text=text, codes=_codes(findings, "mathematics", "revise", "forbid")
     )
+
+
+def _only_loss(findings: list[Finding]) -> list[str]:
+    return [each.code for each in findings if each.code == "only-loss-checked"]
 
 
 def _profiling(evidence: Evidence, findings: list[Finding]) -> Criterion:

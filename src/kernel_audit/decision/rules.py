@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from kernel_audit.decision.profile import profile_findings
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.without_device import compiler_findings, read_faults
+from kernel_audit.decision.workload import processes_findings, reference_findings, step_findings
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import CaptureRecord, Cell, Control, Finding, RefusalCheck
 
@@ -255,6 +256,9 @@ RULES: tuple[Rule, ...] = (
     read_faults,
     compiler_findings,
     profile_findings,
+    reference_findings,
+    step_findings,
+    processes_findings,
     target_missing,
     part_not_placed,
 )

@@ -11,6 +11,7 @@ from kernel_audit.evidence.frozen import Evidence
 from kernel_audit.evidence.manifest import Manifest
 from kernel_audit.evidence.profile import profile_faults, trace_faults
 from kernel_audit.evidence.without_device import compiled_faults, kernel_faults
+from kernel_audit.evidence.workload import workload_faults, workload_names
 from kernel_audit.records import (
     DECISIONS,
     LEVELS,
@@ -45,6 +46,7 @@ def consistency(evidence: Evidence, decision: Decision, manifest: Manifest | Non
         kernel_faults,
         compiled_faults,
         profile_faults,
+        workload_faults,
     )
     faults = [each for check in checks for each in check(evidence)]
     faults += _decision_faults(evidence, decision)
@@ -70,7 +72,7 @@ def record_names(evidence: Evidence) -> set[str]:
         names |= {layout.PROFILE, *(f"profile/{each.name}" for each in evidence.profile.regions)}
     audit = evidence.frozen.audit
     names |= {each.name for each in (*audit.baselines, *audit.controls, *audit.refusals, *audit.sequences)}
-    return names | set(layout.REQUIRED) | {audit.name}
+    return names | workload_names(evidence) | set(layout.REQUIRED) | {layout.WORKLOAD, audit.name}
 
 
 def _fault(file: str, text: str, line: int | None = None, kind: str = INCONSISTENT) -> Fault:

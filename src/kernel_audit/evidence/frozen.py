@@ -16,6 +16,7 @@ from kernel_audit.records import (
     ProfileRecord,
     Record,
     RefusalCheck,
+    WorkloadRecord,
 )
 
 
@@ -51,3 +52,4 @@ class Evidence:
     controls: list[Control] = field(default_factory=list)
     refusals: list[RefusalCheck] = field(default_factory=list)
     profile: ProfileRecord | None = None
+    workload: WorkloadRecord | None = None

@@ -24,6 +24,7 @@ from kernel_audit.records import (
     KernelInspection,
     ProfileRecord,
     RefusalCheck,
+    WorkloadRecord,
     decode,
     encode,
 )
@@ -38,8 +39,9 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
     "corrupt evidence" (not canonical JSON of the record), "ambiguous evidence" (a key, or a record, that comes
     twice), or "a record of another version".
     """
+    frozen = _one(folder, layout.AUDIT, FrozenAudit)
     evidence = Evidence(
-        frozen=_one(folder, layout.AUDIT, FrozenAudit),
+        frozen=frozen,
         environment=_one(folder, layout.ENVIRONMENT, Environment),
         programs=_array(folder, layout.PROGRAMS, CaptureRecord, lambda each: (each.side, each.key)),
         kernels=_array(folder, layout.KERNELS, KernelInspection, lambda each: (each.program, each.path)),
@@ -48,6 +50,7 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
         controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
         refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
         profile=_one(folder, layout.PROFILE, ProfileRecord) if _has_profile(folder) else None,
+        workload=_one(folder, layout.WORKLOAD, WorkloadRecord) if frozen.audit.workload is not None else None,
     )
     return evidence, _one(folder, layout.DECISION, Decision)
 

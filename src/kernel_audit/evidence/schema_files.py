@@ -23,6 +23,7 @@ from kernel_audit.records import (
     KernelInspection,
     ProfileRecord,
     RefusalCheck,
+    WorkloadRecord,
 )
 
 SCHEMA_FOLDER = Path(__file__).parent / "schemas"
@@ -42,6 +43,7 @@ RECORDS: dict[str, type] = {
     "profile": ProfileRecord,
     "program": CaptureRecord,
     "refusal": RefusalCheck,
+    "workload": WorkloadRecord,
 }
 _CONSTANTS = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
 

@@ -109,6 +109,8 @@ def _contents(
     }
     if evidence.profile is not None:
         files[layout.PROFILE] = encode(evidence.profile)
+    if evidence.workload is not None:
+        files[layout.WORKLOAD] = encode(evidence.workload)
     for folder, found in ((layout.SOURCES, sources), (layout.FIGURES, figures)):
         _add(files, folder, found)
     return files
