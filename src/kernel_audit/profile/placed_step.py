@@ -88,8 +88,11 @@ def placed_step(audit: Audit, roots: Sequence[Path], asked: Asked) -> PlacedStep
     factory = load_function(step, roots)
     options: dict[str, Any] = dict(as_keywords(workload.options)) if workload else {}
     examples = workload.examples if workload else None
-    if examples and dims[examples] % asked.devices and "counts" in inspect.signature(factory).parameters:
-        options["counts"] = _counts(dims[examples], asked.devices)
+    counts = None
+    if examples and dims[examples] % asked.devices:
+        counts = _counts(dims[examples], asked.devices)
+    if "counts" in inspect.signature(factory).parameters:
+        options["counts"] = counts
     region = workload.region if workload else LOCAL
 
     def made(function: Local) -> Callable[..., Any]:
@@ -98,9 +101,9 @@ def placed_step(audit: Audit, roots: Sequence[Path], asked: Asked) -> PlacedStep
 
     specs = factory(local, mesh, **options)[1]
     host = _values(audit, workload, operands, dims, roots)
-    if "counts" in options:
+    if counts is not None:
         host = tuple(
-            _laid(values, each.dims.index(examples), options["counts"]) if examples in each.dims else values
+            _laid(values, each.dims.index(examples), counts) if examples in each.dims else values
             for each, values in zip(operands, host, strict=True)
         )
     shardings = tuple(NamedSharding(mesh, spec) for spec in specs)

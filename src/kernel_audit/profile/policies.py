@@ -107,6 +107,17 @@ def under(policy: Policy) -> Iterator[Callable[[], int]]:
         jax.clear_caches()
 
 
+@contextlib.contextmanager
+def frozen_policy(text: str) -> Iterator[None]:
+    """A workload's own policy (`remat=`) around everything that loads, traces and compiles its step. Raises AuditFileError."""
+    policy = policy_of(text)
+    if policy.kind == NONE:
+        yield
+        return
+    with interceptable(), under(policy):
+        yield
+
+
 def _differentiating(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def replaced(function: Callable[..., Any], *places: Any, **options: Any) -> Callable[..., Any]:

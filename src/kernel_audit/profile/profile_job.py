@@ -19,6 +19,7 @@ from kernel_audit.profile.attribution import Attribution
 from kernel_audit.profile.passes import Runner, overhead_pass, traced_pass, warm_pass
 from kernel_audit.profile.placed_step import Asked, CompiledStep, PlacedStep, compiled_step, placed_step
 from kernel_audit.profile.planes import read_trace
+from kernel_audit.profile.policies import NONE, frozen_policy
 from kernel_audit.profile.redaction import Redactor
 from kernel_audit.profile.sweep import sweep
 from kernel_audit.profile.twins import ablations, staged_check
@@ -42,16 +43,31 @@ def profile_step(
     private_words: list[str],
     checks: bool = True,
 ) -> None:
+    """See `_profile`; under the checkpoint policy that the workload states."""
+    declared = msgspec.convert(audit, Audit)
+    asked = Asked(side, devices, dims)
+    with frozen_policy(declared.workload.remat if declared.workload else NONE):
+        _profile(steps, declared, [Path(each) for each in roots], asked, traced_steps, private_words, checks)
+
+
+def _profile(
+    steps: Any,
+    declared: Audit,
+    roots: list[Path],
+    asked: Asked,
+    traced_steps: int,
+    private_words: list[str],
+    checks: bool,
+) -> None:
     """The last step of the job, "profile", has the record as its value and the trace's files as arrays of bytes.
 
     `private_words` name the machine and its user: they are taken out of the files here, before anything is hashed. `checks`:
     with the cross-checks, which need more executables.
     """
-    declared = msgspec.convert(audit, Audit)
     scratch = Path.cwd()
-    words = [*private_words, str(scratch), *roots]
+    words = [*private_words, str(scratch), *(str(each) for each in roots)]
     steps.begin(IMPORT)
-    step = placed_step(declared, [Path(each) for each in roots], Asked(side, devices, dims))
+    step = placed_step(declared, roots, asked)
     steps.finish(IMPORT, {"side": step.side})
     steps.begin("compile")
     compiled = compiled_step(step)

@@ -33,6 +33,8 @@ def _heading(record: ProfileRecord) -> Iterator[str]:
     )
     sizes = ", ".join(f"{name}={size}" for name, size in sorted(record.dims.items()))
     yield f"{record.step} with {record.side} in place, on {where} ({record.platform}), {sizes}"
+    if record.logical and record.side == "candidate":
+        yield "  the candidate's kernels run in an interpreter here: what its region takes is no time of a kernel"
     for name, placed in sorted(record.placement.items()):
         kept = "stays on the devices" if name in record.state else "placed in every step"
         yield f"  {name}: {placed}; {kept}"
