@@ -61,8 +61,9 @@ lock:
 	@$(LOCK) --python-version 3.11 requirements-cpu.in --output-file requirements-cpu.txt
 	@$(LOCK) --python-version 3.11 requirements-test.in --output-file requirements-test.txt
 	@$(LOCK) --python-version 3.11 requirements-tpu.in --output-file requirements-tpu.txt
+	@$(LOCK) --python-version 3.11 requirements-cuda.in --output-file requirements-cuda.txt
 	@{ sed -n '/^#/p' requirements-tpu.in; sed '/^#/d' requirements-tpu.txt; } > .locked-tpu && mv .locked-tpu requirements-tpu.txt
 	@$(LOCK) --python-version 3.13 requirements-newest.in --output-file requirements-newest.txt
 
 clean:
-	rm -rf $(VENV) .venv-newest build dist src/*.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-newest .venv-cuda build dist src/*.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -8,9 +8,10 @@ and everything on a target, is not checked here and no pass stands in for it.
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,17 +29,17 @@ from kernel_audit import conduct  # noqa: E402
 from kernel_audit.errors import AuditError  # noqa: E402
 from kernel_audit.evidence import Evidence  # noqa: E402
 from kernel_audit.fixture import originals, programs  # noqa: E402
+from kernel_audit.kernels.audits import CONFIGURATIONS  # noqa: E402
 from kernel_audit.kernels.axpy_references import axpy_oracle  # noqa: E402
 from kernel_audit.kernels.pipelined_axpy import OUTPUT_SLOTS, pipelined_axpy  # noqa: E402
 from kernel_audit.records import Cell, RefusalCheck  # noqa: E402
 from kernel_audit.statistics import conditional_speedup, speedup_limit  # noqa: E402
+from kernel_audit.worker.endings import exit_code_of  # noqa: E402
 from kernel_audit.workload import count_weighted_mean, mean_gradient, unweighted_mean  # noqa: E402
 
 FIXTURES = HERE / "pipelined_fixtures.py"
 COUNTS = (3, 5)  # examples a shard
 LARGEST_ERROR = 1e-6
-BLOCKS = ((8, 128), (16, 256))
-SLOTS = (2, 3)
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,14 @@ class Check:
         return f"{'pass' if self.held else 'FAIL'}  {self.text}"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Prints every check as it is made. Exit code: 0, 1 when one fails, 2 when they cannot be run."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args(arguments)
+    return exit_code_of(checked)
+
+
+def checked() -> int:
+    """All checks, then how many passed."""
     jax.config.update("jax_platforms", "cpu")  # what a CPU can show, on a machine with an accelerator, too
     results = []
     try:
@@ -158,12 +165,9 @@ def configuration_checks(evidence: Evidence) -> Iterator[Check]:
         x, y = data["x"], data["y"]
         if x.size == 1:
             continue  # one padded tile whatever the configuration
-        for block in BLOCKS:
-            for slots in SLOTS:
-                error = largest_difference(pipelined_axpy(x, y, block=block, buffers=slots), axpy_oracle(x, y))
-                yield Check(
-                    error == 0.0, f"{x.shape}, {configuration_text(x.shape, block, slots)}: kernel error {error}"
-                )
+        for block, slots in CONFIGURATIONS:
+            error = largest_difference(pipelined_axpy(x, y, block=block, buffers=slots), axpy_oracle(x, y))
+            yield Check(error == 0.0, f"{x.shape}, {configuration_text(x.shape, block, slots)}: kernel error {error}")
 
 
 def configuration_text(shape: tuple[int, int], block: tuple[int, int], slots: int) -> str:
@@ -184,4 +188,4 @@ def largest_difference(actual: object, expected: object) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -29,16 +29,15 @@ from kernel_audit import conduct  # noqa: E402
 from kernel_audit.errors import AuditError  # noqa: E402
 from kernel_audit.evidence import Evidence  # noqa: E402
 from kernel_audit.fixture import programs  # noqa: E402
-from kernel_audit.kernels.audits import LESSON_SHAPES  # noqa: E402
+from kernel_audit.kernels.audits import CONFIGURATIONS, LESSON_SHAPES  # noqa: E402
 from kernel_audit.kernels.axpy_references import axpy_oracle, fused_jnp  # noqa: E402
 from kernel_audit.kernels.pipelined_axpy import pipelined_axpy  # noqa: E402
 from kernel_audit.report import precision_gap_figure  # noqa: E402
 from kernel_audit.statistics import conditional_speedup, speedup_limit  # noqa: E402
 from kernel_audit.target.benchmark import target_benchmark  # noqa: E402
+from kernel_audit.worker.endings import exit_code_of  # noqa: E402
 
 ROW_ORDER = (8, 0, 7, 1, 6, 2, 5, 3, 4)
-BLOCKS = ((8, 128), (16, 256))
-SLOTS = (2, 3)
 
 
 def main() -> int:
@@ -50,6 +49,11 @@ def main() -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         parser.error(f"argument --out: {out} is no folder that can be made: {error.strerror}")
+    return exit_code_of(lambda: told(out))
+
+
+def told(out: Path) -> int:
+    """Every line, printed as it comes."""
     jax.config.update("jax_platforms", "cpu")  # the lesson is about what a CPU can show
     try:
         for line in lesson(out):
@@ -118,12 +122,11 @@ def rounding() -> Iterator[str]:
 def padded_work() -> Iterator[str]:
     """Two tiles and two slot counts on one frozen fixture; errors and padded work apart."""
     x, y = (np.random.default_rng(seed).normal(size=(15, 255)).astype(np.float32) for seed in (8, 9))
-    for block in BLOCKS:
+    for block, slots in CONFIGURATIONS:
         padded = programs(x.shape, block) * math.prod(block)
-        for slots in SLOTS:
-            error = float(np.max(np.abs(pipelined_axpy(x, y, block=block, buffers=slots) - axpy_oracle(x, y))))
-            require(error == 0.0, f"block {block} with {slots} slots: kernel error {error}")
-            yield f"(15, 255) in blocks {block} with {slots} slots: padded elements {padded}, kernel error {error}"
+        error = float(np.max(np.abs(pipelined_axpy(x, y, block=block, buffers=slots) - axpy_oracle(x, y))))
+        require(error == 0.0, f"block {block} with {slots} slots: kernel error {error}")
+        yield f"(15, 255) in blocks {block} with {slots} slots: padded elements {padded}, kernel error {error}"
 
 
 def rejected_dtypes() -> Iterator[str]:

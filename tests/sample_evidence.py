@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import sample_without_device
 
 from kernel_audit.contract import (
     Agreement,
@@ -144,6 +145,7 @@ def _agreeing(audit: Audit, plan: Plan) -> Sample:
         frozen=frozen(audit, plan),
         environment=environment(),
         programs=programs,
+        kernels=[sample_without_device.inspection(each) for each in programs],
         cells=cells,
         controls=controls(cells),
         refusals=[
@@ -328,6 +330,8 @@ def failing(name: str = "doubling", note: str = "ended by signal 11") -> Sample:
         frozen=base.evidence.frozen,
         environment=base.evidence.environment,
         programs=base.evidence.programs,
+        kernels=base.evidence.kernels,
+        compiled=[sample_without_device.refused(base.evidence.programs[0])],
         cells=cells,
         controls=[wrong, *base.evidence.controls[1:]],
         refusals=[replaced(base.evidence.refusals[0], outcome="accepted", raised="", message="")],

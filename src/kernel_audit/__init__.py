@@ -28,6 +28,7 @@ _HOMES = {
     "on": "kernel_audit.contract.words",
     "p99_time": "kernel_audit.contract.words",
     "peak_bytes": "kernel_audit.contract.words",
+    "probe": "kernel_audit.contract.words",
     "refuse": "kernel_audit.contract.words",
     "row_permutation": "kernel_audit.contract.words",
     "sequence": "kernel_audit.contract.words",

@@ -40,8 +40,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "report": BOTTOM | {"contract", "evidence", "decision"},
     # Where both meet.
     "conduct": JUDGING | MEASURING,
-    "conduct_inspect": JUDGING | MEASURING | {"conduct"},
-    "cli": JUDGING | {"conduct", "conduct_inspect", "matrix", "worker"},
+    "cli": JUDGING | {"conduct", "matrix", "worker"},
     # The course's checker: the same engine, told in lines; it sees what `conduct` sees.
     "course": JUDGING | MEASURING | {"conduct", "kernels", OUTSIDE},
     "__main__": frozenset({"cli"}),

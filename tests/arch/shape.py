@@ -70,6 +70,8 @@ def _bound(tree: ast.Module) -> set[str]:
             names.add(node.name)
         elif isinstance(node, ast.Assign):
             names |= {each.id for each in node.targets if isinstance(each, ast.Name)}
+            if "_HOMES" in names and isinstance(node.value, ast.Dict):  # names that are loaded when they are first used
+                names |= {each.value for each in node.value.keys if isinstance(each, ast.Constant)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             names.add(node.target.id)
     return names

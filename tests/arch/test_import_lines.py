@@ -10,7 +10,17 @@ from import_lines import BOTTOM, MAY_IMPORT, OUTSIDE, imports, wrong_imports
 import kernel_audit
 
 ROOT = Path(kernel_audit.__file__).parent
-NO_JAX = (*sorted(BOTTOM), "contract", "fixture", "evidence", "decision", "report", "cli", "conduct", "__init__")
+NO_JAX = (
+    *sorted(BOTTOM),
+    "contract",
+    "fixture",
+    "evidence",
+    "decision",
+    "report",
+    "cli",
+    "conduct",
+    "__init__",
+)
 
 
 def test_every_import_follows_the_lines():

@@ -2,14 +2,14 @@
 
 Plain data: neither JAX nor a specimen is imported. `file` is relative to `specimens/`. Contracts:
 "blocked-axpy" has the signature (x, y, block), "axpy" adds buffers, no_pipelining and mode; "bias-relu" has (x, bias, block,
-mode).
+mode); "regression" has (X, w, y, rows, form, mode).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CODES", "FAULTS", "HONEST", "HOSTILE", "Specimen"]
+__all__ = ["CODES", "FAULTS", "HONEST", "HOSTILE", "REGRESSION_FAULTS", "REGRESSION_HONEST", "Specimen"]
 
 CODES = frozenset(
     {
@@ -36,13 +36,14 @@ CODES = frozenset(
         "simulation-in-target-mode",
         "tampered",
         "target-door-open",
+        "target-mode-raises",
         "timed-out",
         "values-differ",
         "writes-input",
     }
 )
 
-BLOCKED, PIPELINED, BIAS = "blocked-axpy", "axpy", "bias-relu"
+BLOCKED, PIPELINED, BIAS, REGRESSION = "blocked-axpy", "axpy", "bias-relu", "regression"
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,9 @@ FAULTS: list[Specimen] = [
         ("pipeline_refusal_of_another_type", ("refusal-wrong-exception",), "NotImplementedError", "refusals"),
         ("target_mode_falls_back_to_simulation", ("target-door-open",), "no TPU, no error", "silent-fallback"),
         ("target_mode_falls_back_to_jax", ("target-door-open",), "no TPU, no error", "silent-fallback"),
+        ("target_mode_asks_traced_operands", ("target-mode-raises",), "no device yet", "a target mode never run"),
+        ("target_mode_never_opens", ("target-mode-raises",), "refuses every TPU", "a target mode never run"),
+        ("target_mode_has_no_kernel", ("no-kernel",), "plain JAX on a TPU", "a target mode never run"),
         (
             "target_mode_is_simulation",
             ("simulation-in-target-mode",),
@@ -367,3 +371,27 @@ HOSTILE: list[Specimen] = [
     _hostile("floods_stdout", (), "right; output is bounded", "stdout captured and bounded"),
     _hostile("takes_expected_values", ("values-differ", "no-kernel"), "finds none", "expected-value-theft"),
 ]
+
+REGRESSION_FAULTS: list[Specimen] = _rows(
+    "regression.py",
+    REGRESSION,
+    ("tail_not_masked", VALUES, "rows beyond the last one are used", "padding-leak"),
+    ("mask_multiplied", VALUES, "rows beyond the last one are multiplied by zero", "padding-leak; NaN"),
+    ("residuals_masked_and_rows_not", VALUES, "a masked residual times what lies beyond", "padding-leak; NaN"),
+    ("tail_dropped", VALUES, "a grid that is rounded down", "wrong tail"),
+    ("sums_not_begun", VALUES, "accumulation without initialisation", "class IN"),
+    ("squares_of_the_last_block", VALUES, "overwritten where it should be added", "one result of two"),
+    ("means", VALUES, "means for sums", "unweighted-means"),
+    ("residuals_negated", VALUES, "right loss, gradient of the wrong sign", "only-loss-checked"),
+    ("programs_share_a_row", VALUES, "partial sums overwrite one another, in the GPU form", "overlapping writes"),
+    ("weights_rounded", VALUES, "the default precision of a matrix unit", "early rounding in float32"),
+    ("narrow_accumulation", VALUES, "a bfloat16 accumulator", "class PR"),
+)
+
+REGRESSION_HONEST: list[Specimen] = _rows(
+    "regression.py",
+    REGRESSION,
+    ("small_blocks", (), "masks in every block", "another block"),
+    ("on_the_matrix_unit", (), "dots at HIGHEST", "another unit"),
+    ("upside_down", (), "another order of the additions", "reassociation"),
+)

@@ -245,11 +245,15 @@ def target_codes(contract, function):
     try:
         traced(contract, function, mode="tpu")
         codes.add("target-door-open")
-    except RuntimeError:
+    except (RuntimeError, jax.errors.ConcretizationTypeError):
         pass
-    if "interpret=InterpretParams" in str(traced(contract, function, mode="tpu", backend="tpu")):
-        codes.add("simulation-in-target-mode")
-    return codes
+    try:
+        opened = str(traced(contract, function, mode="tpu", backend="tpu"))
+    except (RuntimeError, jax.errors.ConcretizationTypeError):
+        return codes | {"target-mode-raises"}
+    if "pallas_call" not in opened:
+        return codes | {"no-kernel"}
+    return codes | ({"simulation-in-target-mode"} if "interpret=InterpretParams" in opened else set())
 
 
 def bad_calls(contract):

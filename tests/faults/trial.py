@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import msgspec
-from corpus import BIAS, BLOCKED, Specimen
+from corpus import BIAS, BLOCKED, REGRESSION, Specimen
 
 from kernel_audit.conduct import Answer, Question, Request, evidence_of
 from kernel_audit.contract import Audit, FunctionRef
@@ -30,6 +30,8 @@ def _sizes(*shapes: tuple[int, int]) -> list[dict[str, int]]:
 def small(contract: str) -> Audit:
     """The contract with few shapes: tails, single rows and columns, square grids and both kinds of rectangles."""
     audit = BUILT_IN[contract]
+    if contract == REGRESSION:
+        return _small_regression(audit)
     if contract == BLOCKED:
         declared_sizes, shapes = (6, 8), _sizes((5, 9), (4, 8), (2, 12), (70, 3))
         tuning = {"block": [[2, 4]]}
@@ -44,6 +46,16 @@ def small(contract: str) -> Audit:
         shapes=shapes,
         tuning=tuning,
         sequences=[],
+    )
+
+
+def _small_regression(audit: Audit) -> Audit:
+    """Blocks of the kernel are of 1,024 rows at so few columns: one and a tail, and two whole ones."""
+    sizes = {"n": 1100, "d": 5}
+    return msgspec.structs.replace(
+        audit,
+        dimensions=[msgspec.structs.replace(each, size=sizes[each.name]) for each in audit.dimensions],
+        shapes=[{"n": 2048, "d": 3}, {"n": 200, "d": 130}],
     )
 
 

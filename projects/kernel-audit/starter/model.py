@@ -2,9 +2,9 @@
 
     python3 projects/kernel-audit/tests/check.py --implementation projects/kernel-audit/my_model.py --stage 1
 
-Each function below says what it promises. Two rules hold for all of them: a call that breaks the contract raises ValueError
+Each function below says what it promises. Some rules hold for all of them: a call that breaks the contract raises ValueError
 before any kernel is launched, and a target that is not there raises RuntimeError. Nothing is broadcast, converted or rounded
-up silently.
+up silently. All arithmetic stands in the kernel; around it values are padded, cropped and moved, and nothing else.
 """
 
 
@@ -36,6 +36,7 @@ def fused_bias_relu(x, bias, block=(8, 128), mode="interpret"):
          a mode that is neither "interpret" nor "tpu".
       2. In mode "tpu": RuntimeError unless `jax.default_backend()` is "tpu" and both operands lie on a TPU; then
          `interpret=False`, and never a second try in the interpreter. In mode "interpret": `interpret=True`.
+         Under `jax.jit` an operand is a `jax.core.Tracer` and has no device yet: let it pass.
       3. Two BlockSpecs: the matrix's block depends on (i, j), the bias's on j alone.
       4. Pad, call, crop.
     """
@@ -54,7 +55,8 @@ def pipelined_axpy(x, y, block=(8, 128), buffers=2, no_pipelining=False, mode="s
       3. In its body, `pltpu.emit_pipeline` with the block's grid, input specs with
          `pipeline_mode=pl.Buffered(buffer_count=buffers)`, an output spec with two slots, and `no_pipelining` handed on.
       4. Mode "simulate": `interpret=pltpu.InterpretParams(detect_races=True)` under an abstract mesh that describes a
-         "TPU v5 lite". Mode "tpu": guarded as in stage 2, with `interpret=False`.
+         "TPU v5 lite". Mode "tpu": guarded as in stage 2, with `interpret=False`. Under `jax.jit` an operand is a
+         `jax.core.Tracer` and has no device yet: let it pass.
     """
     raise NotImplementedError(
         "stage 3: pipelined_axpy computes 2x + y with pltpu.emit_pipeline and the slots asked for"

@@ -16,7 +16,7 @@ from kernel_audit.cli.options import json_option, question, question_options
 def command(as_json: bool, **asked: Any) -> None:
     """The correctness matrix of an audit, and what it decides; keeps nothing.
 
-    AUDIT is a file, file.py:name, module:name, or a built-in name (axpy, blocked-axpy).
+    AUDIT is a file, file.py:name, module:name, or a built-in name (axpy, bias-relu, regression, ...).
     """
     from kernel_audit import conduct
     from kernel_audit.cli.progress import shown_progress

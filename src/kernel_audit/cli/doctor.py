@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,9 +17,11 @@ def command(as_json: bool) -> None:
     from kernel_audit.matrix.environment import installed
     from kernel_audit.records import encode
     from kernel_audit.worker import Job, Pool
+    from kernel_audit.worker.endings import ended_by_signals
+    from kernel_audit.worker.scratch import scratch_folder
 
-    with tempfile.TemporaryDirectory(prefix="kernel-audit-") as folder, Pool(size=1) as pool:
-        result = pool.run(Job("kernel_audit.matrix.doctor_job:examine", {}, Path(folder) / "job", deadline_s=60.0))
+    with ended_by_signals(), scratch_folder() as folder, Pool(size=1) as pool:
+        result = pool.run(Job("kernel_audit.matrix.doctor_job:examine", {}, folder / "job", deadline_s=60.0))
     found: dict[str, Any] = {
         "versions": installed(),
         "worker": result.outcome,

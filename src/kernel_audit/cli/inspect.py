@@ -10,7 +10,7 @@ import click
 from kernel_audit.cli.options import json_option
 
 if TYPE_CHECKING:
-    from kernel_audit.conduct_inspect import Inspection
+    from kernel_audit.conduct.inspecting import Inspection
 GIB = 1 << 30
 
 
@@ -44,16 +44,16 @@ def command(
 
     Exit code 0 whatever is found: what is read here informs and decides nothing.
     """
-    from kernel_audit import conduct_inspect
     from kernel_audit.cli.progress import shown_progress
     from kernel_audit.conduct import Question
+    from kernel_audit.conduct.inspecting import inspect
     from kernel_audit.matrix.laboratory import Limits
     from kernel_audit.records import encode
 
     limits = Limits(deadline_s, int(memory_gib * GIB))
     question = Question(audit=audit, candidate=candidate, limits=limits)
     with shown_progress(quiet=as_json) as progress:
-        found = conduct_inspect.inspect(question, targets, progress)
+        found = inspect(question, targets, progress)
     if svg is not None:
         _draw(found, svg)
     if as_json:

@@ -14,14 +14,17 @@ PLAIN_EVERY_S = 10.0
 
 @contextmanager
 def shown_progress(*, quiet: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A function (what, done, total) that shows progress while the context lasts."""
-    if quiet:
-        yield lambda what, done, total: None
-    elif sys.stderr.isatty():
-        with _bar() as show:
-            yield show
-    else:
-        yield _Lines().show
+    """A function (what, done, total) that shows progress while the context lasts. A signal to stop is a KeyboardInterrupt."""
+    from kernel_audit.worker.endings import ended_by_signals
+
+    with ended_by_signals():
+        if quiet:
+            yield lambda what, done, total: None
+        elif sys.stderr.isatty():
+            with _bar() as show:
+                yield show
+        else:
+            yield _Lines().show
 
 
 class _Lines:

@@ -24,7 +24,7 @@ from kernel_audit.cli.options import json_option, question, question_options
 def command(out: Path | None, resume: bool, require: str | None, as_json: bool, **asked: Any) -> None:
     """Audit a kernel: check it, decide, and write the evidence into a bundle.
 
-    AUDIT is a file, file.py:name, module:name, or a built-in name (axpy, blocked-axpy).
+    AUDIT is a file, file.py:name, module:name, or a built-in name (axpy, bias-relu, regression, ...).
     """
     from kernel_audit import conduct
     from kernel_audit.cli.progress import shown_progress

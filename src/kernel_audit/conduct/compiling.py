@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import msgspec
 
@@ -16,11 +14,14 @@ from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.laboratory import PRELOAD
-from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding
+from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding, Respelling
 from kernel_audit.target.bench import Bench, Side, configurations_for, sides_of
 from kernel_audit.target.described import DescribedTarget, described_target
+from kernel_audit.target.hunt import hunt
 from kernel_audit.target.probe import family_around, members_of, too_large
+from kernel_audit.target.spellings import NOT_MADE
 from kernel_audit.worker import Pool
+from kernel_audit.worker.scratch import scratch_folder
 
 DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 Progress = Callable[[str, int, int | None], None]
@@ -93,10 +94,10 @@ def compile_declared(bench: Bench, targets: list[str], progress: Progress) -> Co
 def _bench(question: Question) -> Iterator[tuple[Bench, Audit]]:
     roots = roots_of(question)
     with (
-        tempfile.TemporaryDirectory(prefix="kernel-audit-") as folder,
+        scratch_folder() as folder,
         Pool(size=question.workers, preload=COMPILE_PRELOAD) as pool,
     ):
-        work = Path(folder).resolve()
+        work = folder.resolve()
         audit, _ = evaluate(localised(question), pool, work / "audit")
         yield Bench(pool, work, roots, question.limits, audit), audit
 
@@ -126,7 +127,12 @@ def _extended(
         for target in targets:
             progress(f"probing what the compiler for {target.name} takes", 0, None)
             family += _family(bench, target, asked.question.candidate is not None)
-    return msgspec.structs.replace(report, family=family, notes=notes)
+    respellings: list[Respelling] = []
+    if asked.hunt:
+        progress("respelling the baselines", 0, None)
+        respellings = hunt(bench, targets)
+        notes.append(NOT_MADE)
+    return msgspec.structs.replace(report, family=family, respellings=respellings, notes=notes)
 
 
 def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[FamilyMember]:

@@ -7,7 +7,6 @@ audit is resumed from there; a finished one is `OUT` and nothing else.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 
 from kernel_audit.conduct.freezing import finished
@@ -19,6 +18,7 @@ from kernel_audit.errors import AuditError, BundleError, InternalError
 from kernel_audit.evidence import write_bundle
 from kernel_audit.matrix.check import Progress
 from kernel_audit.report import precision_gap_figure, render_page, workload_figures
+from kernel_audit.worker.scratch import scratch_folder
 
 
 def run(question: Question, out: Path, progress: Progress, *, resume: bool = False) -> Answer:
@@ -64,6 +64,6 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
 
 def check(question: Question, progress: Progress) -> Answer:
     """The correctness matrix and what it decides; nothing is kept."""
-    with tempfile.TemporaryDirectory(prefix="kernel-audit-") as folder:
-        evidence, _ = observed(question, Path(folder), progress, compiling=False)
+    with scratch_folder() as folder:
+        evidence, _ = observed(question, folder, progress, compiling=False)
     return Answer(evidence, decide(evidence))

@@ -23,7 +23,7 @@ _OWN_CONTROLS = (
     *("oracle", "zeros", "last-row-wrong", "last-column-wrong", "shifted-by-one-row", "one-ulp-off", "another-dtype"),
     *("operands-swapped", "operands-rounded"),
 )
-_OWN_REFUSALS = ("door", "door-opened")
+_OWN_REFUSALS = ("door", "door-opened", "door-unplaced", "door-closed")
 
 
 def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = False) -> None:

@@ -122,10 +122,21 @@ class Refusal(Record, kw_only=True):
 
 
 class Door(Record, kw_only=True):
-    """The keywords by which a candidate itself is told to run on a target: `raises` without one, never simulates."""
+    """The keywords by which a candidate itself is told to run on a target: `raises` without one, never simulates.
+
+    `placed`: it raises also for operands that do not lie on the target. `runs_closed`: without these keywords it runs here as
+    it stands.
+    """
 
     keywords: dict[str, Any]
     raises: str
+    placed: bool = False
+    runs_closed: bool = False
+
+    def checks(self) -> list[str]:
+        """What is tried of it, by name."""
+        further = [name for name, asked in (("door-unplaced", self.placed), ("door-closed", self.runs_closed)) if asked]
+        return ["door", "door-opened", *further]
 
 
 class Probe(Record, kw_only=True):
@@ -252,6 +263,7 @@ class Audit(Record, kw_only=True):
     controls: list[ControlFunction] = []
     shapes: list[dict[str, int]] = []
     sequences: list[Sequence] = []
+    alone: bool = False
     program_limit: int = 256
     element_limit: int = 1 << 26
     targets: list[str] | None = None

@@ -131,9 +131,16 @@ def refuse(name: str, *, raises: type[BaseException] | str, names: list[str] | N
     return Refusal(name=name, operands=operands, keywords=keywords, raises=kind, names=names or [])
 
 
-def door(*, raises: type[BaseException] | str, **keywords: Any) -> Door:
-    """The keywords by which the candidate itself is told to run on a target."""
-    return Door(keywords=keywords, raises=raises if isinstance(raises, str) else raises.__name__)
+def door(
+    *, raises: type[BaseException] | str, placed: bool = False, runs_closed: bool = False, **keywords: Any
+) -> Door:
+    """The keywords by which the candidate itself is told to run on a target.
+
+    `placed`: it promises to raise also for operands that do not lie on the target. `runs_closed`: without these keywords it
+    runs here as it stands, in an interpreter.
+    """
+    kind = raises if isinstance(raises, str) else raises.__name__
+    return Door(keywords=keywords, raises=kind, placed=placed, runs_closed=runs_closed)
 
 
 def probe(function: Callable[..., Any] | str, **sweeps: list[Any]) -> Probe:

@@ -37,9 +37,14 @@ _PROGRAMS: tuple[tuple[str, Callable[[CaptureRecord], bool]], ...] = (
         "it is the same program whatever the backend (backend-dependent)",
         lambda each: each.as_cpu_same is False and each.retrace_same is not False,
     ),
+    (
+        "the kernel alone calculates, what is outside of it moves values (calculates-outside)",
+        lambda each: bool(each.outside),
+    ),
     ("its kernel writes to no operand", lambda each: any(kernel.written_inputs for kernel in each.kernels)),
     ("it donates no operand", lambda each: bool(each.donated)),
 )
+TRACED = "under jax.jit an operand is a jax.core.Tracer and has no device yet: let it pass"
 At = dict[str, str]
 
 
@@ -149,7 +154,8 @@ def _slots(program: CaptureRecord) -> str:
     if _blocks_of(program) == 1 or len(program.kernels) != 1:
         return ""
     block, buffers = program.configuration["block"], program.configuration["buffers"]
-    found = sorted(each[0] for each in program.kernels[0].allocations if each[1:] == block)
+    # One slot is none of a pipeline's, which has two or more: a scratch of the author's own has the same shape.
+    found = sorted(each[0] for each in program.kernels[0].allocations if each[1:] == block and each[0] > 1)
     wanted = sorted([buffers, buffers, 2])
     if found == wanted:
         return ""
@@ -166,14 +172,21 @@ def _refusal(wanted: Wanted, check: RefusalCheck, names: list[str]) -> Check:
         promise = f'{wanted.name}: mode="tpu" raises {check.promised} here'
     elif check.name == "door-opened":
         promise = f'{wanted.name}: mode="tpu" is compiled for the target, interpret=False'
+    elif check.name == "door-unplaced":
+        promise = f'{wanted.name}: mode="tpu" raises {check.promised} for operands that do not lie on a TPU'
+    elif check.name == "door-closed":
+        promise = f"{wanted.name} runs here in its default mode"
     else:
         promise = f"{wanted.name} refuses {check.name} with {check.promised}"
-    if check.outcome == "refused":
+    if check.outcome in ("refused", "runs"):
         missing = [each for each in names if each not in check.message]
         return Check(wanted.stage, promise, note=f"its message could name {missing[0]}" if missing else "")
     if check.outcome == "simulates":
         return Check(wanted.stage, promise, f"interpret={check.message}")
-    if check.outcome in ("accepted", "wrong-exception"):
+    if check.outcome == "raises-on-target":
+        hint = f"; {TRACED}" if "Concretization" in check.raised or "Tracer" in check.message else ""
+        return Check(wanted.stage, promise, f"on a TPU it raised {check.raised}: {check.message}{hint}")
+    if check.outcome in ("accepted", "wrong-exception", "does-not-run"):
         return Check(
             wanted.stage, promise, f"raised {check.raised}: {check.message}" if check.raised else "nothing was raised"
         )

@@ -9,12 +9,12 @@ from typing import Any
 
 from kernel_audit.course.promises import Check
 from kernel_audit.course.stub_times import DEVICE_KIND, compile_s, sample_ms
+from kernel_audit.course.told import Told, raised_text, refusal_seen_in, seen_in
 
 WARM_UPS = 5
 SIDES = ("candidate", "baseline")
 SIDE_KEYS = ("compile_seconds", "samples_ms", "median_ms", "p90_ms")
 KEYS = ("actual_backend", "device_kind", "boundary")
-Told = Mapping[str, Any]
 
 _REFUSALS = {
     "here": ("refuses this CPU with RuntimeError, before it compiles or times", "RuntimeError"),
@@ -50,31 +50,23 @@ def benchmark_checks(stage: int, told: Mapping[str, Told]) -> Iterator[Check]:
         yield Check(stage, f"target_benchmark {promise}", seen)
 
 
-def raised_text(told: Told) -> str:
-    """An exception of the model's code: "raised TypeError: text (my_model.py:12)"."""
-    place = f" ({told['at']})" if told.get("at") else ""
-    return f"raised {told['raised']}: {told['message'][:300]}{place}"
-
-
 def _not_refused(told: Told | None, kind: str) -> str:
-    if told is None:
-        return "the worker ended before it came to this"
-    done = [*told.get("called", []), *told.get("compiled", []), *told.get("calls", {})]
-    if "raised" not in told:
-        return f"nothing was raised, expected {kind}"
-    if kind not in told["kinds"]:
-        return f"{raised_text(told)}, expected {kind}"
-    return f"{kind}, but only after it had compiled or called" if done else ""
+    def judged(told: Told) -> str:
+        done = [*told.get("called", []), *told.get("compiled", []), *told.get("calls", {})]
+        if kind not in told["kinds"]:
+            return f"{raised_text(told)}, expected {kind}"
+        return f"{kind}, but only after it had compiled or called" if done else ""
+
+    return refusal_seen_in(told, judged)
 
 
 def _accepts(told: Told | None, count: int) -> str:
-    if told is None:
-        return "the worker ended before it came to this"
-    if "raised" in told:
-        return raised_text(told)
-    found = {side: _length(told["result"], side) for side in SIDES}
-    wrong = [f"{side}: {each}" for side, each in found.items() if each != count]
-    return f"expected {count} samples, got {', '.join(wrong)}" if wrong else ""
+    def judged(told: Told) -> str:
+        found = {side: _length(told["result"], side) for side in SIDES}
+        wrong = [f"{side}: {each}" for side, each in found.items() if each != count]
+        return f"expected {count} samples, got {', '.join(wrong)}" if wrong else ""
+
+    return seen_in(told, judged)
 
 
 def _length(record: Any, side: str) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Number
 from typing import Any
 
 import jax
 
-from kernel_audit.course.model_job import load, told_step
+from kernel_audit.course.model_job import loaded, told_step
 from kernel_audit.course.stub_device import Machine, StubArray
 
 # name -> (what the backend is said to be, where the two operands lie, repeats; None leaves the default)
@@ -26,9 +26,6 @@ SCENARIOS: dict[str, tuple[str, tuple[str, str], int | None]] = {
 
 def refuse_here(steps: Any, *, folder: str, file: str, name: str, parameters: Mapping[str, Any]) -> None:
     """Step "here": the function on this machine, with arrays of it. "called" says whether a side was traced or run."""
-    function = load(steps, folder=folder, file=file, name=name, parameters=parameters)
-    if function is None:
-        return
     called: list[str] = []
 
     def side(*args: Any) -> Any:
@@ -36,18 +33,23 @@ def refuse_here(steps: Any, *, folder: str, file: str, name: str, parameters: Ma
         return args[0]
 
     operand = jax.numpy.ones((8, 128), jax.numpy.float32)
-    with told_step(steps, "here") as told:
-        told["called"] = called
-        function(side, side, (operand, operand))
+    with loaded(steps, folder=folder, file=file, name=name, parameters=parameters) as function:
+        if function is not None:
+            with told_step(steps, "here") as told:
+                told["called"] = called
+                function(side, side, (operand, operand))
 
 
 def try_on_stub(steps: Any, *, folder: str, file: str, name: str, parameters: Mapping[str, Any]) -> None:
     """A step a scenario: what was raised, what was compiled and called, and what was returned."""
     machine = Machine()
     machine.install()
-    function = load(steps, folder=folder, file=file, name=name, parameters=parameters)
-    if function is None:
-        return
+    with loaded(steps, folder=folder, file=file, name=name, parameters=parameters) as function:
+        if function is not None:
+            _all_scenarios(steps, function, machine)
+
+
+def _all_scenarios(steps: Any, function: Callable[..., Any], machine: Machine) -> None:
     for scenario, (backend, places, repeats) in SCENARIOS.items():
         machine.reset(backend)
         operands = tuple(StubArray(machine, each) for each in places)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +15,27 @@ import numpy as np
 from kernel_audit.conduct import Question, Request, evidence_of
 from kernel_audit.contract import FunctionRef
 from kernel_audit.course.audit_checks import audit_checks
-from kernel_audit.course.benchmark_checks import benchmark_checks, raised_text
+from kernel_audit.course.benchmark_checks import benchmark_checks
 from kernel_audit.course.contracts import course_audit, direct_calls, neighbours, pipelines
 from kernel_audit.course.fresh import expected_result, fresh_operands
 from kernel_audit.course.own_work import closed_files, refused
 from kernel_audit.course.promises import Check, Wanted
+from kernel_audit.course.told import Told, raised_text, seen_in
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix.check import check_matrix
 from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
 from kernel_audit.worker import GIB, Job, JobResult, Pool, read_arrays
 
 JOBS = ("kernel_audit.course.model_job", "kernel_audit.course.benchmark_job")
-Told = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came of one function. `tried`: it is there and written; else the last check says why not, and other functions of
+    the file would say the same."""
+
+    checks: list[Check]
+    tried: bool = True
 
 
 class Checker:
@@ -44,13 +54,14 @@ class Checker:
         """Ends the workers."""
         self.pool.close()
 
-    def check(self, path: Path, wanted: Wanted, *, solution: bool = False, seed: int | None = None) -> list[Check]:
+    def check(self, path: Path, wanted: Wanted, *, solution: bool = False, seed: int | None = None) -> Checked:
         """A check for each promise of one function of the file. `seed` draws the late values; random unless given.
 
         Raises AuditError for a file that loads modules that it may not load.
         """
         seed = secrets.randbits(48) if seed is None else seed
-        with tempfile.TemporaryDirectory(dir=self.home) as work:
+        # When it is interrupted a worker is still writing there: what is left goes with `home`, after `close`.
+        with tempfile.TemporaryDirectory(dir=self.home, ignore_cleanup_errors=True) as work:
             trial = _Trial(self, path.resolve(), wanted, Path(work), solution, seed)
             return trial.benchmark() if wanted.audit is None else trial.kernel(wanted.audit)
 
@@ -62,45 +73,42 @@ class _Trial:
         self.checker, self.path, self.wanted, self.work = checker, path, wanted, work
         self.solution, self.seed = solution, seed
 
-    def kernel(self, name: str) -> list[Check]:
+    def kernel(self, name: str) -> Checked:
         calls = direct_calls(self.wanted.name, self.seed)
-        has_target = "mode" in self.wanted.parameters
         read = pipelines() if self.wanted.name == "pipelined_axpy" else []
         told = self._run(
             "model_job:try_kernel",
             neighbours=neighbours(self.wanted.name),
             calls=calls,
-            target={"mode": "tpu"} if has_target else None,
             pipelines=read,
         )
-        steps = told.steps
-        unmet = self._unmet(told)
-        if unmet:
-            return unmet
-        found = [self._check(f"{self.wanted.name} can be called as documented", steps["signature"]["signature"])]
-        if not_written := _not_written(steps):
-            return [*found, self._check(f"{self.wanted.name} is written", not_written)]
-        found += self._audited(name)
+        first = self._first(told)
+        if not first.tried:
+            return first
+        found = [*first.checks, *self._audited(name)]
         found += [self._called(each, told) for each in calls]
         found += [
-            self._accepted(each["name"], steps.get(f"neighbour:{each['name']}"))
+            self._check(f"{self.wanted.name} accepts {each['name']}", told.seen(f"neighbour:{each['name']}"))
             for each in neighbours(self.wanted.name)
         ]
-        if has_target:
-            promise = f'{self.wanted.name}: mode="tpu" raises RuntimeError for operands that do not lie on a TPU'
-            found.append(self._check(promise, _not_placed(steps.get("placed"))))
-        return found + list(self._pipelines(read, steps))
+        return Checked([*found, *self._pipelines(read, told)])
 
-    def benchmark(self) -> list[Check]:
+    def benchmark(self) -> Checked:
         here = self._run("benchmark_job:refuse_here")
-        unmet = self._unmet(here)
-        if unmet:
-            return unmet
-        found = [self._check(f"{self.wanted.name} can be called as documented", here.steps["signature"]["signature"])]
-        if not_written := _not_written(here.steps):
-            return [*found, self._check(f"{self.wanted.name} is written", not_written)]
+        first = self._first(here)
+        if not first.tried:
+            return first
         stubbed = self._run("benchmark_job:try_on_stub").steps
-        return [*found, *benchmark_checks(self.wanted.stage, {**stubbed, **here.steps})]
+        return Checked([*first.checks, *benchmark_checks(self.wanted.stage, {**stubbed, **here.steps})])
+
+    def _first(self, told: _Answer) -> Checked:
+        """Whether there is anything to check: the file can be imported, the function is there and written."""
+        if unmet := self._unmet(told):
+            return Checked(unmet, tried=False)
+        found = [self._check(f"{self.wanted.name} can be called as documented", told.steps["signature"]["signature"])]
+        if not_written := _not_written(told.steps):
+            return Checked([*found, self._check(f"{self.wanted.name} is written", not_written)], tried=False)
+        return Checked(found)
 
     def _check(self, promise: str, seen: str = "") -> Check:
         return Check(self.wanted.stage, promise, seen)
@@ -122,7 +130,16 @@ class _Trial:
             memory_bytes=self.checker.limits.memory_bytes,
             import_path=(str(self.path.parent),),
         )
-        return _Answer(self.checker.pool.run(job), folder)
+        answer = _Answer(self.checker.pool.run(job), folder)
+        for told in answer.steps.values():
+            if told and "sources" in told:
+                self._require_own(told["sources"], told["read"])
+        return answer
+
+    def _require_own(self, sources: Mapping[str, str], read: Iterable[str] = ()) -> None:
+        """Raises AuditError for a file that uses what it may not, whenever it loads it."""
+        if not self.solution and (closed := closed_files(sources, read)):
+            raise refused(self.path, f"it loads {closed[0]}")
 
     def _unmet(self, told: _Answer) -> list[Check]:
         """Why nothing can be checked: the file cannot be imported, or has no such function."""
@@ -132,8 +149,6 @@ class _Trial:
             return [self._check(promise, told.ending)]
         if "raised" in steps["import"]:
             return [self._check(promise, raised_text(steps["import"]))]
-        if not self.solution and (closed := closed_files(steps["signature"]["sources"])):
-            raise refused(self.path, f"it loads {closed[0]}")
         if not steps["signature"]["callable"]:
             return [self._check(f"the file has a function {self.wanted.name}", "there is none")]
         return []
@@ -154,6 +169,7 @@ class _Trial:
             matrix = check_matrix(audit, laboratory, self.seed, lambda *_: None, quick=True)
         finally:
             laboratory.close()
+        self._require_own(matrix.records.seen.candidate_files())
         request = Request(
             audit=audit,
             cells=None,
@@ -173,42 +189,35 @@ class _Trial:
     def _called(self, call: Mapping[str, Any], told: _Answer) -> Check:
         """A direct call's result against NumPy. Operands are drawn again here: no worker says what was right."""
         step = f"call:{call['name']}"
-        promise = f"{self.wanted.name} called directly, {call['name']}"
-        if step not in told.steps:
-            return self._check(promise, told.ending)
-        if "raised" in told.steps[step]:
-            return self._check(promise, raised_text(told.steps[step]))
-        actual = read_arrays(told.folder, step)["out"]
-        operands = fresh_operands(self.wanted.name, call["shape"], call["dtype"], call["seed"])
-        return self._check(promise, _difference(actual, expected_result(self.wanted.name, operands)))
 
-    def _accepted(self, name: str, told: Told | None) -> Check:
-        promise = f"{self.wanted.name} accepts {name}"
-        if told is None:
-            return self._check(promise, "the worker ended before it came to this")
-        return self._check(promise, raised_text(told) if "raised" in told else "")
+        def judged(_: Told) -> str:
+            actual = read_arrays(told.folder, step)["out"]
+            operands = fresh_operands(self.wanted.name, call["shape"], call["dtype"], call["seed"])
+            return _difference(actual, expected_result(self.wanted.name, operands))
 
-    def _pipelines(self, read: list[dict[str, Any]], steps: Mapping[str, Told]) -> Iterator[Check]:
-        if not read:
-            return
-        promises = {
-            "its only kernel is made by pltpu.emit_pipeline": lambda each, call: each.get("emitted") is True,
-            "copies are synchronous exactly where no_pipelining is asked for": lambda each, call: (
-                each.get("synchronous") is call["flag"]
-            ),
-            'mode "simulate" runs in the TPU interpreter, with race detection': lambda each, call: (
-                each.get("interpret") == "InterpretParams" and each.get("races") is True
-            ),
-        }
-        for promise, kept in promises.items():
-            seen = ""
-            for number, call in enumerate(read):
-                told = steps.get(f"pipeline:{number}") or {"raised": "nothing", "message": "the worker ended"}
-                if "raised" in told:
-                    seen = seen or raised_text(told)
-                elif not kept(told, call):
-                    seen = seen or f"with {call['keywords']}: {told}"
-            yield self._check(f"{self.wanted.name}: {promise}", seen)
+        return self._check(f"{self.wanted.name} called directly, {call['name']}", told.seen(step, judged))
+
+    def _pipelines(self, read: list[dict[str, Any]], told: _Answer) -> Iterator[Check]:
+        for promise, kept in _PIPELINES.items() if read else ():
+            seen = [
+                told.seen(
+                    f"pipeline:{number}",
+                    lambda each, call=call, kept=kept: "" if kept(each, call) else f"with {call['keywords']}: {each}",
+                )
+                for number, call in enumerate(read)
+            ]
+            yield self._check(f"{self.wanted.name}: {promise}", next(filter(None, seen), ""))
+
+
+_PIPELINES: dict[str, Callable[[Told, Mapping[str, Any]], bool]] = {
+    "its only kernel is made by pltpu.emit_pipeline": lambda each, call: each.get("emitted") is True,
+    "copies are synchronous exactly where no_pipelining is asked for": lambda each, call: (
+        each.get("synchronous") is call["flag"]
+    ),
+    'mode "simulate" runs in the TPU interpreter, with race detection': lambda each, call: (
+        each.get("interpret") == "InterpretParams" and each.get("races") is True
+    ),
+}
 
 
 class _Answer:
@@ -222,6 +231,11 @@ class _Answer:
         error = result.error or {}
         self.ending = f"the worker {result.outcome}: {error.get('message', '')}".strip(": ")
 
+    def seen(self, step: str, judge: Callable[[Told], str] = lambda told: "") -> str:
+        """What is wrong with a step that is to raise nothing: that the worker did not come to it, what it raised, or what
+        `judge` says."""
+        return seen_in(self.steps.get(step), judge, ended=self.ending)
+
 
 def _not_written(steps: Mapping[str, Told]) -> str:
     """The text of a NotImplementedError, wherever it came."""
@@ -229,19 +243,6 @@ def _not_written(steps: Mapping[str, Told]) -> str:
         if "NotImplementedError" in (told or {}).get("kinds", []):
             return raised_text(told)
     return ""
-
-
-def _not_placed(told: Told | None) -> str:
-    if told is None:
-        return "the worker ended before it came to this"
-    if "raised" not in told:
-        return "nothing was raised"
-    return "" if "RuntimeError" in told["kinds"] and not _from_jax(told) else raised_text(told)
-
-
-def _from_jax(told: Told) -> bool:
-    """A RuntimeError of JAX's runtime is no refusal."""
-    return "JaxRuntimeError" in told["kinds"] or "XlaRuntimeError" in told["kinds"]
 
 
 def _difference(actual: np.ndarray, expected: np.ndarray) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kernel_audit.contract import Audit
-from kernel_audit.kernels.audits import BUILT_IN
+from kernel_audit.kernels.audits import BUILT_IN, by_type_alone
 
 # Sizes (m, n), the declared one first: tails on both axes; then square and rectangular grids of whole blocks at both block
 # sizes, and single rows.
@@ -28,7 +28,9 @@ def course_audit(name: str) -> Audit:
         audit,
         dimensions=[msgspec.structs.replace(each, size=sizes[0][each.name]) for each in audit.dimensions],
         shapes=sizes[1:],
-        refusals=[msgspec.structs.replace(each, names=[]) for each in audit.refusals],
+        refusals=by_type_alone(audit.refusals),
+        alone=True,
+        door=msgspec.structs.replace(audit.door, placed=True, runs_closed=True) if audit.door is not None else None,
         sequences=[],
     )
 

@@ -16,24 +16,45 @@ from kernel_audit.contract import FunctionRef, parse_array
 from kernel_audit.course.fresh import fresh_operands
 from kernel_audit.course.pipelines import read_pipeline
 from kernel_audit.matrix.loading import as_keywords, load_module, sources
-from kernel_audit.program import CandidateRaised, capture, claimed_backend
+from kernel_audit.program import CandidateRaised, capture
+from kernel_audit.program.opened_door import changeable_answers
 
 DEVICE_KIND = "TPU v5 lite"
 
 
-def load(steps: Any, *, folder: str, file: str, name: str, parameters: Mapping[str, Any]) -> Callable[..., Any] | None:
-    """The function of a model file. Step "import" tells what its import raised and loaded, "signature" how it can be
-    called; None when there is no such function."""
+@contextlib.contextmanager
+def loaded(
+    steps: Any, *, folder: str, file: str, name: str, parameters: Mapping[str, Any]
+) -> Iterator[Callable[..., Any] | None]:
+    """The function of a model file, None when there is none. Step "import" tells what its import raised, "signature" how it
+    can be called. It and the step "sources", at the end, tell the files that were read and the modules that were loaded:
+    a function may import when it is called.
+    """
     module = None
     before = set(sys.modules)
+    read = watch_reading()
     with told_step(steps, "import") as told:
         module = load_module(FunctionRef(file=file, name=name), [Path(folder)])
     with told_step(steps, "signature") as told:
         function = getattr(module, name, None)
-        told["sources"] = sources(before)
+        told["sources"], told["read"] = sources(before), sorted(read)
         told["callable"] = callable(function)
         told["signature"] = _signature(function, parameters) if callable(function) else ""
-    return function if callable(function) else None
+    yield function if callable(function) else None
+    with told_step(steps, "sources") as told:
+        told["sources"], told["read"] = sources(before), sorted(read)
+
+
+def watch_reading() -> set[str]:
+    """Paths of Python files that this process opens from now on, whatever becomes of them; for the rest of the process."""
+    read: set[str] = set()
+
+    def note(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and isinstance(arguments[0], str) and arguments[0].endswith((".py", ".pyc")):
+            read.add(arguments[0])
+
+    sys.addaudithook(note)
+    return read
 
 
 def try_kernel(
@@ -45,16 +66,25 @@ def try_kernel(
     parameters: Mapping[str, Any],
     neighbours: list[dict[str, Any]],
     calls: list[dict[str, Any]],
-    target: dict[str, Any] | None,
     pipelines: list[dict[str, Any]],
 ) -> None:
     """Traces the neighbours of what is refused, calls the function on fresh values, and reads its pipelines.
 
-    Steps: "neighbour:NAME", "call:NAME" (array "out"), "placed", "pipeline:NUMBER".
+    Steps: "neighbour:NAME", "call:NAME" (array "out"), "pipeline:NUMBER".
     """
-    function = load(steps, folder=folder, file=file, name=name, parameters=parameters)
-    if function is None:
-        return
+    model = {"folder": folder, "file": file, "name": name, "parameters": parameters}
+    with changeable_answers("tpu", DEVICE_KIND), loaded(steps, **model) as function:
+        if function is not None:
+            _trace_and_call(steps, function, name, neighbours, calls)
+            for number, each in enumerate(pipelines):
+                with told_step(steps, f"pipeline:{number}") as told:
+                    program = _captured(function, each)
+                    told.update(read_pipeline(program))
+
+
+def _trace_and_call(
+    steps: Any, function: Callable[..., Any], name: str, neighbours: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> None:
     for each in neighbours:
         with told_step(steps, f"neighbour:{each['name']}"):
             _captured(function, each)
@@ -63,13 +93,6 @@ def try_kernel(
         with told_step(steps, f"call:{each['name']}", arrays):
             operands = fresh_operands(name, each["shape"], each["dtype"], each["seed"])
             arrays["out"] = np.asarray(function(*map(jax.numpy.asarray, operands), **as_keywords(each["keywords"])))
-    if target is not None:
-        operands = fresh_operands(name, [9, 129], "float32", 0)
-        with told_step(steps, "placed"), claimed_backend("tpu"):
-            function(*map(jax.numpy.asarray, operands), **target)
-    for number, each in enumerate(pipelines):
-        with told_step(steps, f"pipeline:{number}") as told:
-            told.update(read_pipeline(_captured(function, each)))
 
 
 @contextlib.contextmanager
@@ -83,8 +106,6 @@ def told_step(steps: Any, name: str, arrays: dict[str, np.ndarray] | None = None
         told.update(_told(error))
     except (Exception, SystemExit) as error:
         told.update(_told(CandidateRaised(error, where=name)))
-        if isinstance(error, SyntaxError):
-            told["at"] = f"{Path(error.filename or '').name}:{error.lineno}"
     steps.finish(name, told, arrays or None)
 
 

@@ -1,19 +1,28 @@
-"""Whether a model file is the reader's own work: it may not import the solution or the package's own kernels."""
+"""Whether a model file is the reader's own work: it may not import the solution or the package's own kernels.
+
+Recognised are imports and texts that name them, every module of them that a model loads or file of them that it reads,
+whenever it does, and unchanged copies of their files under other names. Not recognised are changed copies: kernels that were
+typed or pasted from there, renamed or reformatted. The checker asks whether a promise is kept; whose thought it was, it
+cannot know.
+"""
 
 from __future__ import annotations
 
 import ast
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import kernel_audit
 from kernel_audit.errors import AuditError
 from kernel_audit.records import digest_bytes
 
 # The shipped solution, known by its bytes. After a change of it, put the digest that the checker's refusal shows here.
 SOLUTION_DIGEST = "sha256:f71e6a2f2900f86fdc3a2ee9cbdfb40dd7550850d286b1526d2a0b499527da82"
 CLOSED = ("kernel_audit.kernels", "kernel_audit.target", "kernel_audit.course", "solution")
-_NAMED_IN_TEXT = re.compile(r"kernel_audit\W+(kernels|target|course)\b|\bsolution\W+model\b")
+_NAMED_IN_TEXT = re.compile(r"kernel_audit[./\\]+(kernels|target|course)\b|\bsolution[./\\]model\b")
+_PACKAGE = Path(kernel_audit.__file__).parent
 
 
 def require_shipped_solution(path: Path) -> None:
@@ -46,10 +55,34 @@ def require_own_work(path: Path) -> None:
         raise refused(path, f"line {line}: {name}")
 
 
-def closed_files(sources: dict[str, str]) -> list[str]:
-    """Of files that a model loaded (label -> path), those that it may not load, however it named them."""
+def closed_files(sources: Mapping[str, str], read: Iterable[str] = ()) -> list[str]:
+    """Of modules that a model loaded (label -> path) and Python files that it read, those that it may not use, however it
+    named them; unchanged copies as well."""
     found = [label for label in sources if any(label.startswith(each.replace(".", "/")) for each in CLOSED[:2])]
-    return found + [label for label, path in sources.items() if Path(path).parts[-2:] == ("solution", "model.py")]
+    paths = [*sources.items(), *((Path(path).name, path) for path in read)]
+    return found + [label for label, path in paths if _is_closed(Path(path)) or _is_copy(Path(path))]
+
+
+def _is_closed(path: Path) -> bool:
+    parts = path.parts
+    if parts[-2:] == ("solution", "model.py"):
+        return True
+    return any(
+        parts[at : at + 2] in (("kernel_audit", "kernels"), ("kernel_audit", "target")) for at in range(len(parts))
+    )
+
+
+def _is_copy(path: Path) -> bool:
+    """Whether a file holds the very bytes of one of the package's kernels, of its benchmark, or of the solution."""
+    if path.suffix != ".py" or not path.is_file():
+        return False
+    return digest_bytes(path.read_bytes()) in _closed_digests()
+
+
+@functools.cache
+def _closed_digests() -> frozenset[str]:
+    files = [each for name in ("kernels", "target") for each in (_PACKAGE / name).glob("*.py")]
+    return frozenset({SOLUTION_DIGEST, *(digest_bytes(each.read_bytes()) for each in files)})
 
 
 def refused(path: Path, got: str) -> AuditError:

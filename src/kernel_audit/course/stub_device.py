@@ -8,6 +8,7 @@ imported, so that `from time import perf_counter` is caught as well.
 from __future__ import annotations
 
 import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,6 +121,7 @@ class Machine:
         for name in ("perf_counter", "monotonic", "time", "process_time"):
             setattr(time, name, lambda: self.now_s)
             setattr(time, f"{name}_ns", lambda: round(self.now_s * 1e9))
+        timeit.default_timer = time.perf_counter  # a name of its own for it, taken before
 
     def _jit(self, function: Callable[..., Any] | None = None, **_: Any) -> Any:
         return (lambda each: StubJitted(self, each)) if function is None else StubJitted(self, function)

@@ -27,6 +27,13 @@ _REFUSAL_CODES = {
     "accepted": "refusal-missing",
     "wrong-exception": "refusal-wrong-exception",
     "value-not-named": "refusal-unnamed",
+    # of the candidate's own target mode, traced as if there were a target
+    "simulates": "simulation-in-target-mode",
+    "raises-on-target": "target-mode-raises",
+    "no-kernel": "no-kernel",
+    "kernel-unused": "kernel-unused",
+    # of a call without the keywords of the door
+    "does-not-run": "does-not-run-here",
 }
 
 
@@ -89,6 +96,7 @@ def program_faults(evidence: Evidence) -> list[Finding]:
         ],
         "writes-input": [each for each in programs if any(kernel.written_inputs for kernel in each.kernels)],
         "donates-input": [each for each in programs if each.donated],
+        "calculates-outside": [each for each in programs if each.outside],
     }
     found = []
     for code, faulty in broken.items():
@@ -106,7 +114,7 @@ def broken_refusals(evidence: Evidence) -> list[Finding]:
     for check in evidence.refusals:
         if check.outcome in _UNTRIED:
             untried[check.outcome].append(check)
-        elif check.outcome != "refused":
+        elif check.outcome not in ("refused", "runs"):
             found.append(finding(_refusal_code(check), _refusal_text(check), [check.name]))
     for code, checks in sorted(untried.items()):
         names = [each.name for each in checks]
@@ -116,14 +124,14 @@ def broken_refusals(evidence: Evidence) -> list[Finding]:
 
 
 def _refusal_code(check: RefusalCheck) -> str:
-    if check.name == "door" and check.outcome == "accepted":
+    if check.name == "door-unplaced" or (check.name == "door" and check.outcome == "accepted"):
         return "target-door-open"
-    return "simulation-in-target-mode" if check.outcome == "simulates" else _REFUSAL_CODES[check.outcome]
+    return _REFUSAL_CODES[check.outcome]
 
 
 def _refusal_text(check: RefusalCheck) -> str:
-    said = f"raised {check.raised}: {check.message}" if check.raised else "raised nothing"
-    return f"{check.name}: promised {check.promised}, {check.message if check.outcome == 'simulates' else said}"[:300]
+    said = f"raised {check.raised}: {check.message}" if check.raised else check.message or "raised nothing"
+    return f"{check.name}: promised {check.promised}, {said}"[:300]
 
 
 def controls_on_the_wrong_side(evidence: Evidence) -> list[Finding]:
@@ -211,7 +219,7 @@ def target_missing(evidence: Evidence) -> list[Finding]:
         found.append(finding("no-target-receipt", f"nothing was run on {scope}", scope=scope))
     else:
         found.append(finding("no-target-declared", "targets=[]: no device could settle what the kernel is worth"))
-    if audit.worth.step is None:
+    if audit.worth.step is None and audit.workload is None:
         found.append(finding("no-step-named", f"worth: {audit.worth.objective}, in no step"))
     return found
 
@@ -220,6 +228,8 @@ def part_not_placed(evidence: Evidence) -> list[Finding]:
     """Whether the audit places the kernel in a workload: a step and the part of it, or neither."""
     audit = evidence.frozen.audit
     step, part = audit.worth.step, audit.part
+    if audit.workload is not None:
+        step = audit.workload.step.text
     if bool(step) == bool(part):
         return []
     return [finding("part-not-placed", f"part {part!r} of no step" if part else f"step {step!r}, no part of it named")]

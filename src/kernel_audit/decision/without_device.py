@@ -29,10 +29,12 @@ def read_faults(evidence: Evidence) -> list[Finding]:
 
 def compiler_findings(evidence: Evidence) -> list[Finding]:
     """What the compilers of described targets said: one finding a code and scope."""
+    chosen_here = evidence.frozen.audit.targets is None  # the tool's choice is no declaration of the audit's
     grouped: dict[Key, list[tuple[str, Finding]]] = defaultdict(list)
     for record in evidence.compiled:
         for each in record.findings:
-            grouped[each.code, each.scope].append((compiled_name(record), each))
+            code = "default-target-refuses" if chosen_here and each.code == "compiler-refuses" else each.code
+            grouped[code, each.scope].append((compiled_name(record), each))
     found = []
     for (code, scope), told in sorted(grouped.items()):
         names = list(dict.fromkeys(name for name, _ in told))

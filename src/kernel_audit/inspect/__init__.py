@@ -8,6 +8,7 @@ Nothing of the program runs. Values that steer index maps are taken from constan
 Importing this package imports JAX.
 """
 
+from kernel_audit.inspect.calculations import calculations
 from kernel_audit.inspect.program_inspection import inspect_program
 
-__all__ = ["inspect_program"]
+__all__ = ["calculations", "inspect_program"]

@@ -56,7 +56,7 @@ def proved(
         "revisited": visited if again else 0,
         "out_of_range": outside,
         "shared_parallel": visited if parallel else 0,
-        "copies": _copies(forms, grid),
+        "copies": None if outside else _copies(forms, grid),
     }
     if not outside:
         found["floor_elements"] = _elements(mapping, progressions)

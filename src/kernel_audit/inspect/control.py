@@ -16,13 +16,16 @@ from typing import Any
 
 from kernel_audit.inspect.equation import KernelEquation, bytes_of, space_of
 from kernel_audit.inspect.translate import Translator
-from kernel_audit.program import compat
 
 STEPS = 65_536  # iterations and programs that are followed at most
 
 
 class CannotTell(Exception):
-    """The copies depend on data, or there are too many steps to follow."""
+    """The copies depend on data."""
+
+
+class TooLong(CannotTell):
+    """More steps than are followed."""
 
 
 class Unknown:
@@ -105,7 +108,7 @@ class Runtime:
     def step(self) -> None:
         self.steps += 1
         if self.steps > STEPS:
-            raise CannotTell(f"more than {STEPS} steps")
+            raise TooLong(f"more than {STEPS} steps")
 
     def copy(self, source: Any, source_at: Sequence[Any], target: Any, target_at: Sequence[Any]) -> None:
         for reference, indexers in ((source, source_at), (target, target_at)):
@@ -216,15 +219,18 @@ def copies_by_hand(kernel: KernelEquation) -> bool:
     return Translator(space_of).starts_copies(kernel.body)
 
 
-def followed(kernel: KernelEquation, prefetched: Sequence[Any] | None = None) -> list[Copied]:
-    """Every copy between main memory and fast memory that the body starts, over all programs, in order.
+def followed(
+    kernel: KernelEquation, grid: Sequence[int | None], prefetched: Sequence[Any] | None = None
+) -> list[Copied]:
+    """Every copy between main memory and fast memory that the body starts, over all programs of `grid`, in order.
 
     `prefetched`: the values of prefetched operands, where they are known. Raises CannotTell.
     """
-    grid = kernel.grid
-    if None in grid:
-        raise CannotTell("a grid size that is known only at run time")
     sizes = [size for size in grid if size is not None]
+    if len(sizes) < len(grid):
+        raise CannotTell("a grid size that is known only at run time")
+    if math.prod(sizes) > STEPS:
+        raise TooLong(f"more than {STEPS} programs")
     try:
         function = Translator(space_of).function(kernel.body)
     except NotImplementedError as reason:
@@ -266,6 +272,3 @@ def _scratch(variables: Sequence[Any]) -> list[Reference]:
         Reference(None, tuple(getattr(each.aval, "shape", ())), getattr(each.aval, "dtype", None), space_of(each.aval))
         for each in variables
     ]
-
-
-__all__ = ["CannotTell", "Copied", "compat", "copies_by_hand", "followed"]

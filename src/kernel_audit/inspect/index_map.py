@@ -94,7 +94,7 @@ def affine_operation(name: str, operands: Sequence[Affine | None]) -> Affine | N
     """The result of an operation on affine forms, None where it is not affine."""
     if name in ("convert_element_type", "copy", "stop_gradient", "squeeze", "reshape") and operands:
         return operands[0]
-    if any(each is None for each in operands):
+    if not operands or any(each is None for each in operands):
         return None
     a, *rest = operands
     assert a is not None

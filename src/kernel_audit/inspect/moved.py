@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kernel_audit.inspect.by_copies import bytes_by_copies, visits_by_copies
-from kernel_audit.inspect.control import CannotTell, Copied, copies_by_hand, followed
+from kernel_audit.inspect.control import CannotTell, Copied, TooLong, copies_by_hand, followed
 from kernel_audit.inspect.equation import KernelEquation, Mapping
 from kernel_audit.inspect.index_map import index_text
 from kernel_audit.inspect.ownership import Visits, moved_bytes, visits
@@ -42,7 +42,9 @@ def moves_of(kernel: KernelEquation, prefetched: Sequence[Any] | None, grid: Seq
     why = "copies"
     if any(not each.piped for each in kernel.mappings) or copies_by_hand(kernel):
         try:
-            copies = followed(kernel, prefetched)
+            copies = followed(kernel, grid, prefetched)
+        except TooLong:
+            why = "too-long"
         except CannotTell:
             why = "data-dependent"
     return [_moved(kernel, each, prefetched, grid, copies, why) for each in kernel.mappings]
@@ -60,13 +62,15 @@ def _moved(
         return Moved(mapping, Visits("whole-array"), mapping.shape, (0, 0, 0), "grid")
     if mapping.piped:
         if kernel.platform == "gpu" and mapping.block == mapping.shape:
-            return Moved(mapping, Visits("whole-array"), mapping.block, (None, None, None), "whole-array")
+            once = mapping.block_bytes  # loads decide what is read of it, and how often
+            return Moved(mapping, Visits("whole-array"), mapping.block, (None, None, once), "whole-array")
         values = prefetched if prefetched is not None and all(each is not None for each in prefetched) else None
         found = visits(mapping, grid, kernel.semantics, values)
-        by = "grid" if found.copies is not None else found.proof
+        by = "grid" if found.copies is not None else "out-of-range" if found.out_of_range else found.proof
         return Moved(mapping, found, mapping.block, moved_bytes(mapping, found), by)
     if copies is None:
-        return Moved(mapping, Visits("data-dependent"), mapping.shape, (None, None, None), why)
+        proof = "sampled" if why == "too-long" else "data-dependent"
+        return Moved(mapping, Visits(proof), mapping.shape, (None, None, None), why)
     found, block, moved = visits_by_copies(mapping, copies)
     return Moved(mapping, found, block, bytes_by_copies(mapping, found, moved), "copies")
 

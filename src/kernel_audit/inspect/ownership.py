@@ -27,7 +27,8 @@ class Visits:
     """How the programs of a grid meet the blocks of one mapping. Counts are None where `proof` cannot give them.
 
     `copies` blocks move; `clipped_elements` is the part of them inside the array, `floor_elements` that of each visited
-    block once. `linear` is the block of each program in order (-1 outside), where every program was looked at.
+    block once; neither is known of a map that leaves the array. `linear` is the block of each program in order (-1
+    outside), where every program was looked at.
     """
 
     proof: str
@@ -119,7 +120,7 @@ def _sampled(mapping: Mapping, grid: list[int], prefetched: Sequence[Any]) -> Vi
 
 
 def _outside(mapping: Mapping, indices: Sequence[np.ndarray]) -> np.ndarray:
-    outside = np.zeros(1, bool)
+    outside = np.zeros((), bool)
     for index, count in zip(indices, mapping.counts, strict=True):
         outside = outside | ((index < 0) | (index >= count))
     return outside
@@ -129,43 +130,50 @@ def enumerated(
     mapping: Mapping, grid: Sequence[int], semantics: Sequence[str], prefetched: Sequence[Any] = ()
 ) -> Visits:
     """Every grid point looked at."""
-    indices = [each.astype(np.int64, copy=False) for each in block_indices(mapping, open_axes(grid), prefetched)]
-    grid_shape = tuple(grid)
+    indices = [np.asarray(each, np.int64) for each in block_indices(mapping, open_axes(grid), prefetched)]
     aligned = _in_blocks(mapping, indices)
-    counts, indices_of_blocks = aligned if aligned is not None else (mapping.counts, indices)
-    linear = np.zeros((1,) * len(grid), np.int64)
-    for index, count in zip(indices_of_blocks, counts, strict=True):
-        linear = linear * count + index
-    linear = np.broadcast_to(linear, grid_shape).ravel()
-    outside = np.broadcast_to(_outside(mapping, indices), grid_shape).ravel() if indices else np.zeros(1, bool)
-    outside_count = int(np.count_nonzero(outside))
-    if outside_count:
-        linear = np.where(outside, -1, linear)
+    counts, in_blocks = aligned if aligned is not None else (mapping.counts, indices)
     total = math.prod(counts)
+    linear = np.zeros((), np.int64)
+    for index, count in zip(in_blocks, counts, strict=True):
+        linear = linear * count + index
+    linear = np.broadcast_to(linear, tuple(grid)).reshape(-1)
+    outside = _count_outside(mapping, indices, grid)
+    if outside:
+        linear = np.where(np.broadcast_to(_outside(mapping, indices), tuple(grid)).reshape(-1), -1, linear)
     moves = np.empty(linear.size, bool)
     moves[0] = True
     np.not_equal(linear[1:], linear[:-1], out=moves[1:])
-    found = {"copies": int(np.count_nonzero(moves)), "out_of_range": outside_count, "linear": linear}
-    sequence = linear[moves]
-    inside = sequence[sequence >= 0] if outside_count else sequence
-    visited, runs = _counted(inside, total)
-    if not outside_count:
-        sizes = clipped_sizes(mapping, indices_of_blocks, visited, counts, aligned is not None)
-        if sizes is not None:
-            found["clipped_elements"] = int((sizes * runs).sum())
-            found["floor_elements"] = int(sizes.sum())
+    copies = int(np.count_nonzero(moves))
+    sequence = linear if copies == linear.size else linear[moves]
+    visited, runs = _counted(sequence[sequence >= 0] if outside else sequence, total)
+    found: dict[str, Any] = {"copies": None if outside else copies, "out_of_range": outside, "linear": linear}
+    if not outside:
+        found.update(_elements(mapping, counts, visited, runs, aligned is not None))
     if aligned is None:  # blocks that overlap: which elements are covered is not said in blocks
         return Visits(proof="enumerated", **found)
-    every = linear[linear >= 0] if outside_count else linear
-    _, times = _counted(every, total)
+    times = runs
+    if copies < linear.size:
+        _, times = _counted(linear[linear >= 0] if outside else linear, total)
     return Visits(
         proof="enumerated",
         uncovered=total - visited.size,
         repeated=int(np.count_nonzero(times > 1)),
         revisited=int(np.count_nonzero(runs > 1)),
-        shared_parallel=_shared(linear, grid_shape, semantics, total) if visited.size < linear.size else 0,
+        shared_parallel=_shared(linear, tuple(grid), semantics, total) if visited.size < linear.size else 0,
         **found,
     )
+
+
+def _count_outside(mapping: Mapping, indices: Sequence[np.ndarray], grid: Sequence[int]) -> int:
+    """Programs whose block is outside; each index is looked at where it varies, which is mostly along one axis."""
+    within = all(
+        not index.size or (index.min() >= 0 and index.max() < count)
+        for index, count in zip(indices, mapping.counts, strict=True)
+    )
+    if within:
+        return 0
+    return int(np.count_nonzero(np.broadcast_to(_outside(mapping, indices), tuple(grid))))
 
 
 def _counted(values: np.ndarray, total: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,20 +200,22 @@ def _in_blocks(mapping: Mapping, indices: list[np.ndarray]) -> tuple[tuple[int, 
     return tuple(counts), found
 
 
-def clipped_sizes(
-    mapping: Mapping, indices: list[np.ndarray], visited: np.ndarray, counts: Sequence[int], in_blocks: bool
-) -> np.ndarray | None:
-    """Elements inside the array of each visited block."""
+def _elements(
+    mapping: Mapping, counts: Sequence[int], visited: np.ndarray, runs: np.ndarray, in_blocks: bool
+) -> dict[str, int]:
+    """Elements inside the array: over all copies, and of each visited block once."""
     if any(each.kind == "bounded-slice" for each in mapping.dims):
-        return None
+        return {}
+    if all(extent % dim.size == 0 for dim, extent in zip(mapping.dims, mapping.shape, strict=True)) and in_blocks:
+        size = math.prod(mapping.block)
+        return {"clipped_elements": size * int(runs.sum()), "floor_elements": size * visited.size}
     sizes = np.ones(visited.size, np.int64)
     rest = visited
     for dim, extent, count in reversed(list(zip(mapping.dims, mapping.shape, counts, strict=True))):
-        index = rest % count
-        rest = rest // count
-        start = index * dim.size if in_blocks or dim.kind not in ("element",) else index
+        index, rest = rest % count, rest // count
+        start = index * dim.size if in_blocks or dim.kind != "element" else index
         sizes *= np.clip(extent - start, 0, dim.size)
-    return sizes
+    return {"clipped_elements": int((sizes * runs).sum()), "floor_elements": int(sizes.sum())}
 
 
 def _shared(linear: np.ndarray, grid: tuple[int, ...], semantics: Sequence[str], total: int) -> int:

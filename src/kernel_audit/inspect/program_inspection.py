@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from msgspec.structs import replace
 
 from kernel_audit.inspect.body import casts, dots, operations
 from kernel_audit.inspect.equation import KernelEquation, array_text, read_equation
@@ -30,6 +31,7 @@ from kernel_audit.program.describe import platform_of
 from kernel_audit.program.pipelines import EmittedPipeline
 from kernel_audit.records import (
     DeviceDescription,
+    Finding,
     Kernel,
     KernelInspection,
     Ownership,
@@ -58,6 +60,7 @@ def inspect_program(
     kernels = {each.path: each for each in program.kernels}
     around = places(program.jaxpr, values)
     pipelines = list(program.pipelines)
+    dead = _dead_paths(program)
     found = []
     for path, equation, trips, holder in kernel_equations(program.jaxpr):
         kernel = kernels[path]
@@ -66,8 +69,33 @@ def inspect_program(
             continue
         read = read_equation(path, kernel.name, equation, trips=trips, platform=platform, around=holder)
         inside = _pipelines_of(read, pipelines)
-        found.append(_Inspection(read, kernel, key, around.get(path), inside, targets, arithmetic).record())
+        record = _Inspection(read, kernel, key, around.get(path), inside, targets, arithmetic).record()
+        if path in dead:
+            record = replace(record, findings=[*record.findings, _dead(record)])
+        found.append(record)
     return found
+
+
+def _dead_paths(program: Program) -> set[str]:
+    """Kernels that no result rests on. Told by digest, and only where exactly as many are missing as cannot be found."""
+    live = [each.digest for each in program.live_kernels()]
+    missing = len(program.kernels) - len(live)
+    lost = []
+    for each in program.kernels:
+        if each.digest in live:
+            live.remove(each.digest)
+        else:
+            lost.append(each.path)
+    return set(lost) if len(lost) == missing else set()
+
+
+def _dead(record: KernelInspection) -> Finding:
+    return Finding(
+        code="kernel-not-in-program",
+        subject="kernel",
+        text=f"{record.name}: no result of the program rests on this kernel, and a compiler leaves it out",
+        records=[record.path],
+    )
 
 
 def _pipelines_of(kernel: KernelEquation, pending: list[EmittedPipeline]) -> list[EmittedPipeline]:
@@ -129,6 +157,7 @@ class _Inspection:
         model = buffer_model(kernel)
         products = dots(kernel.body)
         padded, share = self._padding()
+        moved = traffic.moved if traffic.moved is not None else traffic.floor
         return KernelInspection(
             program=self.key,
             path=kernel.path,
@@ -155,7 +184,7 @@ class _Inspection:
             bytes=traffic,
             operations=done,
             intensity=done / traffic.moved if done is not None and traffic.moved else None,
-            fits=[fit(each, model, traffic.moved, done, products) for each in self.devices],
+            fits=[fit(each, model, moved, done, products) for each in self.devices],
             copies_around=copies_around(self.place, kernel.dynamic_bounds + len(kernel.prefetched))
             if self.place
             else [],
@@ -167,7 +196,9 @@ class _Inspection:
         )
 
     def _results(self) -> list[Moved]:
-        return [each for each in self.moves if each.mapping.role == "output"]
+        """The results that the program reads; all of them where it reads none."""
+        results = [each for each in self.moves if each.mapping.role == "output"]
+        return [each for each in results if each.mapping.position not in self._dropped()] or results
 
     def _dropped(self) -> frozenset[int]:
         return dropped_results(self.place) if self.place else frozenset()

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from kernel_audit.inspect.equation import KernelEquation, space_of
-from kernel_audit.inspect.integers import CALLS
+from kernel_audit.inspect.integers import CALLS, evaluate_known
 from kernel_audit.program import compat
 from kernel_audit.program.rewrite import inner_jaxprs
 from kernel_audit.program.stores import passed_on
@@ -56,7 +58,7 @@ def uses_of(kernel: KernelEquation) -> Uses:
     ):
         labels.update({variable: (role, position) for position, variable in enumerate(variables)})
     found = Uses()
-    _Reader(found).walk(kernel.body, labels, conditional=False, looped=False)
+    _Reader(found).walk(kernel.body, labels, {}, conditional=False, looped=False)
     return found
 
 
@@ -65,8 +67,14 @@ class _Reader:
         self.found = found
         self.allocated = 0
 
-    def walk(self, jaxpr: Any, labels: dict[Any, Label], *, conditional: bool, looped: bool) -> None:
-        """Reads one jaxpr. `values`: what was read -> (buffer, operations since, whether the buffer had no store yet)."""
+    def walk(
+        self, jaxpr: Any, labels: dict[Any, Label], known: dict[Any, Any], *, conditional: bool, looped: bool
+    ) -> None:
+        """Reads one jaxpr. `known` integers decide branches that depend on no program.
+
+        `values`: what was read -> (buffer, operations since, whether the buffer had no store yet).
+        """
+        known = evaluate_known(jaxpr, dict(known))
         values: dict[Any, dict[Label, tuple[frozenset[str], bool]]] = {}
         for equation in compat.open_jaxpr(jaxpr).eqns:
             name = equation.primitive.name
@@ -78,9 +86,9 @@ class _Reader:
             elif name == "dma_start":
                 self._copy(equation, labels)
             elif name in CALLS:
-                self._call(equation, labels, values, conditional, looped)
+                self._call(equation, labels, known, values, conditional, looped)
             elif any(True for _ in inner_jaxprs(equation.params)):
-                self._inner(equation, labels, conditional, looped)
+                self._inner(equation, labels, known, conditional, looped)
             elif name not in _CHOOSE:
                 self._pass_on(equation, values)
 
@@ -129,11 +137,18 @@ class _Reader:
             values.update(dict.fromkeys(equation.outvars, merged))
 
     def _call(
-        self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any], conditional: bool, looped: bool
+        self,
+        equation: Any,
+        labels: dict[Any, Label],
+        known: dict[Any, Any],
+        values: dict[Any, Any],
+        conditional: bool,
+        looped: bool,
     ) -> None:
         """A call: references go in by name; of values only whether the call chooses among them matters."""
         for outer, inner, jaxpr in passed_on(equation):
-            self.walk(jaxpr, _renamed(outer, inner, labels), conditional=conditional, looped=looped)
+            inside = _renamed(outer, inner, known)
+            self.walk(jaxpr, _renamed(outer, inner, labels), inside, conditional=conditional, looped=looped)
         names = {each.primitive.name for _, _, inner in inner_jaxprs(equation.params) for each in _all(inner)}
         if not names & (_CHOOSE | {"cond", "while", "scan"}):
             merged: dict[Label, tuple[frozenset[str], bool]] = {}
@@ -143,18 +158,34 @@ class _Reader:
             if merged:
                 values.update(dict.fromkeys(equation.outvars, merged))
 
-    def _inner(self, equation: Any, labels: dict[Any, Label], conditional: bool, looped: bool) -> None:
+    def _inner(
+        self, equation: Any, labels: dict[Any, Label], known: dict[Any, Any], conditional: bool, looped: bool
+    ) -> None:
         name = equation.primitive.name
-        for outer, inner, jaxpr in passed_on(equation):
+        taken = _taken(equation, known)
+        loop = name in ("while", "scan")
+        for branch, (outer, inner, jaxpr) in enumerate(passed_on(equation)):
+            if taken not in (None, branch):
+                continue
             named = _renamed(outer, inner, labels)
             if name == "run_scoped":
                 for variable in compat.open_jaxpr(jaxpr).invars:
                     if space_of(variable.aval) == "vmem":
                         named[variable] = ("allocated", self.allocated)
                         self.allocated += 1
-            self.walk(
-                jaxpr, named, conditional=conditional or name == "cond", looped=looped or name in ("while", "scan")
-            )
+            # What a loop carries changes with its trips.
+            inside = {} if loop else _renamed(outer, inner, known)
+            decided = name == "cond" and taken is None
+            self.walk(jaxpr, named, inside, conditional=conditional or decided, looped=looped or loop)
+
+
+def _taken(equation: Any, known: dict[Any, Any]) -> int | None:
+    """The branch of a `cond` whose index is known, such as that a pipeline has any steps."""
+    if equation.primitive.name != "cond":
+        return None
+    which = equation.invars[0]
+    value = which.val if isinstance(which, compat.Literal) else known.get(which)
+    return None if value is None or np.ndim(value) else int(value)
 
 
 def _all(jaxpr: Any) -> Iterator[Any]:
@@ -168,6 +199,6 @@ def _variables(atoms: Any) -> list[Any]:
     return [each for each in atoms if not isinstance(each, compat.Literal)]
 
 
-def _renamed(outer: Any, inner: Any, labels: dict[Any, Label]) -> dict[Any, Label]:
+def _renamed(outer: Any, inner: Any, labels: dict[Any, Any]) -> dict[Any, Any]:
     pairs = zip(outer, inner, strict=False)
     return {b: labels[a] for a, b in pairs if not isinstance(a, compat.Literal) and a in labels}

@@ -12,6 +12,7 @@ __all__ = [
     "fused_bias_relu",
     "pipelined_axpy",
     "preconditions",
+    "refusals",
     "regression_gradient",
     "regression_host",
     "regression_references",

@@ -24,69 +24,31 @@ from kernel_audit.contract.words import (
     values,
 )
 from kernel_audit.contract.workload import complete_step
+from kernel_audit.kernels.refusals import (
+    MATRIX,
+    refused_blocks,
+    refused_by_the_pipeline,
+    refused_of_triton,
+    refused_operands,
+    refused_part_tiles,
+)
 
 _REFERENCES = "kernel_audit.kernels.axpy_references"
 _BIAS_RELU = "kernel_audit.kernels.bias_relu_references"
 _REGRESSION = "kernel_audit.kernels.regression_references"
 _STEP = "kernel_audit.kernels.regression_step"
-_MATRIX = "f32[8,128]"
 
 # The lesson draws x, then y, shape after shape from one generator.
 LESSON_SHAPES = [{"m": m, "n": n} for m, n in [(1, 1), (8, 128), (9, 129), (17, 257)]]
+# Tiles and slots of the pipeline's inputs that lesson, assessment and audit try.
+TILES = [(8, 128), (16, 256)]
+SLOTS = [2, 3]
+CONFIGURATIONS = [(block, slots) for block in TILES for slots in SLOTS]
 # The assessment's fixtures, a large one with tails, and single rows and columns.
 SHAPES = [
     *LESSON_SHAPES,
     *[{"m": m, "n": n} for m, n in [(15, 255), (16, 256), (257, 513), (1, 128), (1, 257), (8, 1), (17, 1)]],
 ]
-
-
-def _refused_operands() -> list[Refusal]:
-    """What both kernels refuse of their operands."""
-    return [
-        refuse("mixed-dtypes", x=_MATRIX, y="bf16[8,128]", raises=ValueError, names=["bfloat16"]),
-        refuse("mixed-dtypes-reversed", x="bf16[8,128]", y=_MATRIX, raises=ValueError, names=["bfloat16"]),
-        refuse("integers", x="i32[8,128]", y="i32[8,128]", raises=ValueError, names=["int32"]),
-        refuse("half-precision", x="f16[8,128]", y="f16[8,128]", raises=ValueError, names=["float16"]),
-        refuse("one-row-broadcast", x=_MATRIX, y="f32[1,128]", raises=ValueError, names=["(1, 128)"]),
-        refuse("one-column-broadcast", x="f32[8,1]", y=_MATRIX, raises=ValueError, names=["(8, 1)"]),
-        refuse("transposed", x=_MATRIX, y="f32[128,8]", raises=ValueError, names=["(128, 8)"]),
-        refuse("vectors", x="f32[128]", y="f32[128]", raises=ValueError, names=["(128,)"]),
-        refuse("three-dimensions", x="f32[1,8,128]", y="f32[1,8,128]", raises=ValueError, names=["(1, 8, 128)"]),
-        refuse("vector-beside-matrix", x=_MATRIX, y="f32[128]", raises=ValueError, names=["(128,)"]),
-        refuse("no-rows", x="f32[0,128]", y="f32[0,128]", raises=ValueError, names=["(0, 128)"]),
-        refuse("no-columns", x="f32[8,0]", y="f32[8,0]", raises=ValueError, names=["(8, 0)"]),
-    ]
-
-
-def _refused_block(name: str, block: list[object], shown: str, **operands: str) -> Refusal:
-    return refuse(f"block-{name}", block=block, raises=ValueError, names=[shown], **operands)
-
-
-def _refused_blocks(**operands: str) -> list[Refusal]:
-    """What every kernel refuses of its blocks."""
-    return [
-        _refused_block("zero", [0, 128], "0", **operands),
-        _refused_block("negative", [-8, 128], "-8", **operands),
-        _refused_block("of-one", [8], "8", **operands),
-        _refused_block("of-three", [8, 128, 1], "(8, 128, 1)", **operands),
-        _refused_block("fraction", [8.0, 128], "8.0", **operands),
-    ]
-
-
-def _refused_part_tiles(**operands: str) -> list[Refusal]:
-    """What a kernel refuses of its blocks whose tiles are those of a TPU, (8, 128)."""
-    return [
-        _refused_block("of-a-part-tile", [4, 128], "4", **operands),
-        _refused_block("of-part-lanes", [8, 64], "64", **operands),
-    ]
-
-
-def _refused_of_triton(**operands: str) -> list[Refusal]:
-    """What a kernel refuses of its blocks whose sizes are powers of two."""
-    return [
-        _refused_block("of-no-power-of-two", [16, 96], "96", **operands),
-        _refused_block("too-large", [2048, 1024], "2048", **operands),
-    ]
 
 
 _TRITON_BLOCKS = on("gpu", block=[(16, 64), (8, 128)])
@@ -126,7 +88,7 @@ _audit_of_axpy(
     "kernel_audit.kernels.blocked_axpy:blocked_axpy",
     args=["x: T[m=16, n=20]", "y: like(x)"],
     tuning={"block": [(2, 4), (4, 8)]},
-    refuses=[*_refused_operands(), *_refused_blocks(x=_MATRIX, y=_MATRIX)],
+    refuses=[*refused_operands(), *refused_blocks(x=MATRIX, y=MATRIX)],
     targets=[],
     worth=step_time(None, 0.0),
     prediction="correct everywhere; of no use on a target, whose tiles are larger than its blocks",
@@ -136,15 +98,8 @@ _audit_of_axpy(
     "axpy",
     "kernel_audit.kernels.pipelined_axpy:pipelined_axpy",
     args=["x: T[m=257, n=513]", "y: like(x)"],
-    tuning={"block": [(8, 128), (16, 256)], "buffers": [2, 3], "no_pipelining": [False, True]},
-    refuses=[
-        *_refused_operands(),
-        *_refused_blocks(x=_MATRIX, y=_MATRIX),
-        *_refused_part_tiles(x=_MATRIX, y=_MATRIX),
-        refuse("one-buffer", x=_MATRIX, y=_MATRIX, buffers=1, raises=ValueError, names=["1"]),
-        refuse("four-buffers", x=_MATRIX, y=_MATRIX, buffers=4, raises=ValueError, names=["4"]),
-        refuse("unknown-mode", x=_MATRIX, y=_MATRIX, mode="fast", raises=ValueError, names=["fast"]),
-    ],
+    tuning={"block": TILES, "buffers": SLOTS, "no_pipelining": [False, True]},
+    refuses=refused_by_the_pipeline(),
     door=door(mode="tpu", raises=RuntimeError),
     probe=probe("kernel_audit.kernels.pipelined_axpy:axpy_pipeline", output_buffers=[2, 3]),
     fixtures=[sequence("lesson", seed=42, shapes=LESSON_SHAPES)],
@@ -159,11 +114,11 @@ _audit_of_axpy(
     args=["x: T[m=257, n=513]", "y: like(x)"],
     tuning=[_TRITON_BLOCKS],
     refuses=[
-        *_refused_operands(),
-        *_refused_blocks(x=_MATRIX, y=_MATRIX),
-        *_refused_of_triton(x=_MATRIX, y=_MATRIX),
-        refuse("unknown-mode", x=_MATRIX, y=_MATRIX, mode="fast", raises=ValueError, names=["fast"]),
-        refuse("mode-of-the-pipeline", x=_MATRIX, y=_MATRIX, mode="tpu", raises=ValueError, names=["tpu"]),
+        *refused_operands(),
+        *refused_blocks(x=MATRIX, y=MATRIX),
+        *refused_of_triton(x=MATRIX, y=MATRIX),
+        refuse("unknown-mode", x=MATRIX, y=MATRIX, mode="fast", raises=ValueError, names=["fast"]),
+        refuse("mode-of-the-pipeline", x=MATRIX, y=MATRIX, mode="tpu", raises=ValueError, names=["tpu"]),
     ],
     door=door(mode="gpu", raises=RuntimeError),
     targets=["gpu:h200"],
@@ -172,24 +127,25 @@ _audit_of_axpy(
 )
 
 
-def _by_type_alone(refusals: list[Refusal]) -> list[Refusal]:
+def by_type_alone(refusals: list[Refusal]) -> list[Refusal]:
+    """Refusals of which the exception is promised and not what it says."""
     return [replace(each, names=[]) for each in refusals]
 
 
 def _refused_biases() -> list[Refusal]:
     """What the bias-and-ReLU kernel refuses of its operands. The course asks for the exception and not for its words."""
     return [
-        refuse("mixed-dtypes", x=_MATRIX, bias="bf16[128]", raises=ValueError),
+        refuse("mixed-dtypes", x=MATRIX, bias="bf16[128]", raises=ValueError),
         refuse("mixed-dtypes-reversed", x="bf16[8,128]", bias="f32[128]", raises=ValueError),
         refuse("integers", x="i32[8,128]", bias="i32[128]", raises=ValueError),
         refuse("half-precision", x="f16[8,128]", bias="f16[128]", raises=ValueError),
-        refuse("bias-too-short", x=_MATRIX, bias="f32[127]", raises=ValueError),
-        refuse("bias-too-long", x=_MATRIX, bias="f32[129]", raises=ValueError),
-        refuse("bias-of-the-rows", x=_MATRIX, bias="f32[8]", raises=ValueError),
-        refuse("bias-of-one-entry", x=_MATRIX, bias="f32[1]", raises=ValueError),
-        refuse("bias-as-a-row", x=_MATRIX, bias="f32[1,128]", raises=ValueError),
-        refuse("bias-as-a-matrix", x=_MATRIX, bias=_MATRIX, raises=ValueError),
-        refuse("bias-without-a-dimension", x=_MATRIX, bias="f32[]", raises=ValueError),
+        refuse("bias-too-short", x=MATRIX, bias="f32[127]", raises=ValueError),
+        refuse("bias-too-long", x=MATRIX, bias="f32[129]", raises=ValueError),
+        refuse("bias-of-the-rows", x=MATRIX, bias="f32[8]", raises=ValueError),
+        refuse("bias-of-one-entry", x=MATRIX, bias="f32[1]", raises=ValueError),
+        refuse("bias-as-a-row", x=MATRIX, bias="f32[1,128]", raises=ValueError),
+        refuse("bias-as-a-matrix", x=MATRIX, bias=MATRIX, raises=ValueError),
+        refuse("bias-without-a-dimension", x=MATRIX, bias="f32[]", raises=ValueError),
         refuse("vectors", x="f32[128]", bias="f32[128]", raises=ValueError),
         refuse("three-dimensions", x="f32[1,8,128]", bias="f32[128]", raises=ValueError),
         refuse("no-rows", x="f32[0,128]", bias="f32[128]", raises=ValueError),
@@ -217,10 +173,10 @@ def _audit_of_bias_relu(name: str, candidate: str, refuses: list[Refusal], **own
         invariants=[row_permutation("m")],
         refuses=[
             *_refused_biases(),
-            *_by_type_alone(_refused_blocks(x=_MATRIX, bias="f32[128]")),
+            *by_type_alone(refused_blocks(x=MATRIX, bias="f32[128]")),
             *refuses,
-            refuse("unknown-mode", x=_MATRIX, bias="f32[128]", mode="fast", raises=ValueError),
-            refuse("mode-of-the-pipeline", x=_MATRIX, bias="f32[128]", mode="simulate", raises=ValueError),
+            refuse("unknown-mode", x=MATRIX, bias="f32[128]", mode="fast", raises=ValueError),
+            refuse("mode-of-the-pipeline", x=MATRIX, bias="f32[128]", mode="simulate", raises=ValueError),
         ],
         controls=[
             control("rounded-early", f"{_BIAS_RELU}:bias_relu_rounded_early"),
@@ -239,16 +195,17 @@ def _audit_of_bias_relu(name: str, candidate: str, refuses: list[Refusal], **own
 _audit_of_bias_relu(
     "bias-relu",
     "kernel_audit.kernels.fused_bias_relu:fused_bias_relu",
-    _by_type_alone(_refused_part_tiles(x=_MATRIX, bias="f32[128]")),
+    by_type_alone(refused_part_tiles(x=MATRIX, bias="f32[128]")),
     tuning={"block": [(8, 128), (16, 256)]},
-    door=door(mode="tpu", raises=RuntimeError),
+    door=door(mode="tpu", raises=RuntimeError, placed=True, runs_closed=True),
+    alone=True,
     targets=["tpu:v5e"],
 )
 
 _audit_of_bias_relu(
     "bias-relu-gpu",
     "kernel_audit.kernels.triton_bias_relu:triton_bias_relu",
-    _by_type_alone(_refused_of_triton(x=_MATRIX, bias="f32[128]")),
+    by_type_alone(refused_of_triton(x=MATRIX, bias="f32[128]")),
     tuning=[_TRITON_BLOCKS],
     door=door(mode="gpu", raises=RuntimeError),
     targets=["gpu:h200"],
@@ -317,7 +274,13 @@ audit(
     door=door(mode="tpu", raises=RuntimeError),
     controls=[
         control(name.replace("_", "-"), f"{_REGRESSION}:{name}")
-        for name in ("tail_dropped", "padding_counted", "means_for_sums", "residuals_negated", "gradient_halved")
+        for name in (
+            "last_rows_dropped",
+            "rows_counted_twice",
+            "means_for_sums",
+            "residuals_negated",
+            "gradient_halved",
+        )
     ],
     shapes=[
         {"n": n, "d": d} for n, d in [(1, 1), (127, 3), (128, 128), (513, 130), (1024, 512), (1025, 512), (2049, 5)]

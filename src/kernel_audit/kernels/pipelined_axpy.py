@@ -57,12 +57,7 @@ def pipelined_axpy(
     require_buffers(buffers)
     require_flag("no_pipelining", no_pipelining)
     require_mode(mode)
-    if mode == "tpu":
-        require_tpu(x, y)
-        interpret, device = False, contextlib.nullcontext()
-    else:
-        interpret = pltpu.InterpretParams(detect_races=True, vector_clock_size=VECTOR_CLOCK_SIZE)
-        device = _simulated_device()
+    interpret, device = _on_target(x, y) if mode == "tpu" else _simulated()
     with device:
         return axpy_pipeline(x, y, block, buffers, no_pipelining, interpret=interpret)
 
@@ -110,6 +105,17 @@ def _pipeline(grid: tuple[int, int], block: tuple[int, int], buffers: int, no_pi
         )(x_ref, y_ref, out_ref)
 
     return whole_matrices
+
+
+def _on_target(*operands: jax.Array) -> tuple[bool, contextlib.AbstractContextManager]:
+    """`interpret`, and nothing to describe: the device is there, or RuntimeError is raised."""
+    require_tpu(*operands)
+    return False, contextlib.nullcontext()
+
+
+def _simulated() -> tuple[pltpu.InterpretParams, contextlib.AbstractContextManager]:
+    """`interpret`, and a description of the device."""
+    return pltpu.InterpretParams(detect_races=True, vector_clock_size=VECTOR_CLOCK_SIZE), _simulated_device()
 
 
 def _simulated_device() -> contextlib.AbstractContextManager:

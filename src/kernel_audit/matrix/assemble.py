@@ -178,8 +178,14 @@ class Assembly:
             return None
         record = msgspec.convert(value["record"], CaptureRecord)
         raised = value.get("as_cpu_raised") or value.get("retrace_raised") or value.get("not_exported", "")
+        if outside := value.get("outside", []):
+            raised = raised or f"calculated outside of its kernels: {', '.join(outside)}"
         return msgspec.structs.replace(
-            record, retrace_same=value.get("retrace"), as_cpu_same=value.get("as_cpu"), note=raised
+            record,
+            retrace_same=value.get("retrace"),
+            as_cpu_same=value.get("as_cpu"),
+            outside=outside,
+            note=raised,
         )
 
     def _kernels(self, key: str) -> list[KernelInspection]:
@@ -210,17 +216,56 @@ class Assembly:
         if self.audit.door is None:
             return []
         shut = self._refusal("door", self.audit.door.raises, [])
-        told = self.seen.refusals["door-opened"]
-        lost = _lost(told)
-        authored = [] if lost else told.value.get("authored", [])
-        outcome = lost[0] if lost else "refused" if all(each == "False" for each in authored) else "simulates"
-        opened = RefusalCheck(
-            name="door-opened",
-            promised="interpret=False in every kernel",
-            outcome=outcome,
-            message=", ".join(authored),
+        outcome, raised, message = _opened(self.seen.refusals["door-opened"])
+        promised = "interpret=False in every kernel"
+        opened = RefusalCheck(name="door-opened", promised=promised, outcome=outcome, raised=raised, message=message)
+        found = [shut, opened]
+        if self.audit.door.placed:
+            found.append(_of_jax(self._refusal("door-unplaced", self.audit.door.raises, []), self.seen.refusals))
+        if self.audit.door.runs_closed:
+            found.append(_closed(self.seen.refusals["door-closed"]))
+        return found
+
+
+def _of_jax(check: RefusalCheck, told: dict[str, Told]) -> RefusalCheck:
+    """An error of JAX's runtime is a RuntimeError, and no refusal of the candidate's."""
+    kinds = told[check.name].value.get("kinds", [])
+    theirs = {"JaxRuntimeError", "XlaRuntimeError"} & set(kinds)
+    return msgspec.structs.replace(check, outcome="wrong-exception") if check.outcome == "refused" and theirs else check
+
+
+def _closed(told: Told) -> RefusalCheck:
+    """Whether the candidate runs here without the keywords of its door."""
+    check = RefusalCheck(name="door-closed", promised="a call that runs here", outcome="runs")
+    if (lost := _lost(told)) is not None:
+        return msgspec.structs.replace(check, outcome=lost[0], message=lost[1])
+    if not told.value["raised"]:
+        return check
+    return msgspec.structs.replace(
+        check, outcome="does-not-run", raised=told.value["raised"], message=str(told.value.get("message", ""))
+    )
+
+
+def _opened(told: Told) -> tuple[str, str, str]:
+    """(outcome, what it raised, message) of a target mode traced as if there were a target: nothing seen is no pass."""
+    lost = _lost(told)
+    if lost is not None and lost[0] != "refused":
+        return lost[0], "", lost[1]
+    if lost is not None:
+        said = told.value["refused"]
+        return (
+            "raises-on-target",
+            said["raised"],
+            f"{said['message']} ({said['at']})" if said["at"] else said["message"],
         )
-        return [shut, opened]
+    authored = told.value["authored"]
+    if not authored:
+        return "no-kernel", "", "the target mode's program holds no Pallas kernel"
+    if any(each != "False" for each in authored):
+        return "simulates", "", ", ".join(authored)
+    if told.value["live"] == 0:
+        return "kernel-unused", "", "no result of the target mode's program depends on its kernel"
+    return "refused", "", ", ".join(authored)
 
 
 def _lost(told: Told | None) -> tuple[str, str] | None:

@@ -96,7 +96,7 @@ def _steps(audit: Audit, plan: Plan) -> int:
     """How many steps the workers will take, for a progress bar; deaths add a few."""
     references = baseline_plan(plan)
     per_baseline = len(references.programs) + len(references.cells)
-    refusals = len(audit.refusals) + (2 if audit.door else 0)
+    refusals = len(audit.refusals) + (len(audit.door.checks()) if audit.door else 0)
     return len(plan.programs) + len(plan.cells) + len(references.cells) + len(audit.baselines) * per_baseline + refusals
 
 

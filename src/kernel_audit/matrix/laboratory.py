@@ -16,7 +16,8 @@ from kernel_audit.worker import GIB, Job, JobResult, Pool
 
 # Modules that jobs need, imported once by each zygote instead of in every worker.
 PRELOAD = tuple(
-    f"kernel_audit.matrix.{name}" for name in ("audit_job", "check_job", "lift_job", "oracle_job", "subject_job")
+    f"kernel_audit.matrix.{name}"
+    for name in ("audit_job", "check_job", "lift_job", "oracle_job", "refusal_job", "subject_job")
 )
 
 

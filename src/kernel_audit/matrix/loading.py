@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from kernel_audit.contract import AUDIT_MODULE, FunctionRef
-from kernel_audit.errors import AuditFileError, near
+from kernel_audit.errors import AuditError, AuditFileError, near
 
 # What measures and judges inside a subject worker, beside this package itself. Functions present before the candidate is
 # imported must be the same objects afterwards; new names (lazily loaded submodules) are no tampering.
@@ -42,6 +42,22 @@ WATCHED = (
 IMPORT = "import"  # the step in which a candidate's module is loaded
 _Seen = dict[tuple[str, str], int]
 _FILES: dict[Path, ModuleType] = {}  # loaded once a worker: to load an audit file again would declare its audits twice
+
+
+def model_file(text: str, *, stage: str) -> Path:
+    """The Python file that `--implementation` names. Raises AuditError where there is none."""
+    path = Path(text)
+    if path.suffix == ".py" and path.is_file():
+        return path
+    kind = "a folder" if path.is_dir() else "no Python file" if path.is_file() else "nothing there"
+    raise AuditError(
+        "no model file",
+        stage=stage,
+        where=f"--implementation {text}",
+        expected="a Python file (.py), or the word solution",
+        got=kind,
+        next_command="cp projects/kernel-audit/starter/model.py projects/kernel-audit/my_model.py",
+    )
 
 
 def load_module(ref: FunctionRef, roots: Sequence[Path]) -> ModuleType:

@@ -44,11 +44,13 @@ def observe(stages: Stages, plan: Plan) -> Observed:
     expectations = _start_expectations(stages, plan, references, seen, lifted.result() if lifted else {})
     for each in candidate_runs:
         seen.cells.update(each.result())
+    _note_sources(seen, seen.cells)
     for each in expectations:
         seen.expectations.update(each.result())
     for name, each in baseline_runs.items():
         seen.baselines[name] = each.result()
     seen.refusals = refusals.result()
+    _note_sources(seen, seen.refusals)
     return seen
 
 
@@ -79,7 +81,7 @@ def captured_digest(told: Told | None) -> str | None:
 def _note_sources(seen: Observed, told: dict[str, Told]) -> None:
     """Files that subject workers loaded: what a worker says is a path to read, never content."""
     for each in told.values():
-        seen.source_files.update(each.imported.get("sources", {}))
+        seen.source_files.update({**each.imported.get("sources", {}), **each.value.get("sources", {})})
 
 
 def _split(programs: list[ProgramPlan], count: int) -> list[list[ProgramPlan]]:

@@ -31,6 +31,12 @@ class Observed:
     result_dtypes: dict[str, list[str]] = field(default_factory=dict)
     source_files: dict[str, str] = field(default_factory=dict)
 
+    def candidate_files(self) -> dict[str, str]:
+        """Files that the candidate loaded when it was imported or called, label -> path; none of a baseline's."""
+        told = (*self.programs.values(), *self.cells.values(), *self.refusals.values())
+        sources = [each for one in told for each in (one.imported.get("sources", {}), one.value.get("sources", {}))]
+        return {label: path for each in sources for label, path in each.items()}
+
 
 class Stages:
     """Runs the stages of one audit in a laboratory."""
@@ -142,14 +148,14 @@ class Stages:
     def refusals(self) -> dict[str, Told]:
         """Every promised refusal, and the candidate's own door to a target."""
         names = [each.name for each in self.audit.refusals]
-        names += ["door", "door-opened"] if self.audit.door else []
+        names += self.audit.door.checks() if self.audit.door else []
         wanted = {each.name: each for each in self.audit.refusals}
 
         def call(items: list[Item]) -> tuple[str, dict[str, Any]]:
             chosen = [wanted[each.id] for each in items if each.id in wanted]
             door = self.audit.door if any(each.id.startswith("door") for each in items) else None
             part = msgspec.structs.replace(self.audit, refusals=chosen, door=door)
-            return f"{_JOBS}.subject_job:refusals", {**self._whole, "audit": msgspec.to_builtins(part)}
+            return f"{_JOBS}.refusal_job:refusals", {**self._whole, "audit": msgspec.to_builtins(part)}
 
         return run_items(self.laboratory, "refusals", [Item(name, name) for name in names], call)
 

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 
-from kernel_audit.contract import Audit, FunctionRef, parse_array
+from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.errors import AuditError
-from kernel_audit.inspect import inspect_program
+from kernel_audit.inspect import calculations, inspect_program
 from kernel_audit.matrix.cell_run import run_cell
 from kernel_audit.matrix.loading import IMPORT, as_keywords, load_function, sources, tampered, watched_state
 from kernel_audit.matrix.plan import GENERIC, for_gpus_alone
@@ -49,13 +49,19 @@ class Subject:
         self.audit = msgspec.convert(audit, Audit)
         self.backend, self.device_kind = traced_for(self.audit)
         self.roots = [Path(each) for each in roots]
-        before = set(sys.modules)
+        self._before = set(sys.modules)
         state = watched_state()
         steps.begin(IMPORT)
         self.reference = msgspec.convert(function, FunctionRef)
         self.function = load_function(self.reference, self.roots)
         self._state = state
-        steps.finish(IMPORT, {"sources": sources(before), "tampered": self.tampered()})
+        steps.finish(IMPORT, {"sources": sources(self._before), "tampered": self.tampered()})
+        self._known = set(sys.modules)
+
+    def loaded_late(self) -> dict[str, str]:
+        """Files that were loaded since the import, or since this was asked before: a function may import when it is called."""
+        before, self._known = self._known, set(sys.modules)
+        return sources(before) if self._known - before else {}
 
     def tampered(self) -> list[str]:
         return tampered(self._state)
@@ -154,6 +160,7 @@ def _capture_one(
     if tuned:
         told.update(_second_looks(subject, plan, program))
         told.update(_read(subject, plan, program))
+        told["outside"] = calculations(program) if subject.audit.alone else []
     if plan.engine == GENERIC:
         try:
             refuse_by_name(program, Generic())
@@ -242,55 +249,6 @@ def _simulated_call(
     return call
 
 
-def refusals(steps: Any, *, audit: dict[str, Any], roots: list[str]) -> None:
-    """Tries every promised refusal, on the true backend; then the candidate's own door to a target."""
-    subject = Subject(steps, audit, audit["candidate"], roots)
-    for refusal in subject.audit.refusals:
-        with guarded_step(steps, refusal.name, subject) as told:
-            told.update(_try(subject, refusal.operands, as_keywords(subject.audit.fixed, refusal.keywords)))
-    if subject.audit.door is not None:
-        keywords = as_keywords(subject.audit.fixed, subject.audit.door.keywords)
-        with guarded_step(steps, "door", subject) as told:
-            told.update(_try(subject, {}, keywords))
-        with guarded_step(steps, "door-opened", subject) as told:
-            told["authored"] = _authored_interpret(subject, keywords)
-
-
-def _operands(subject: Subject, changed: dict[str, str]) -> tuple[jax.ShapeDtypeStruct, ...]:
-    binding = subject.audit.dtype_bindings()[0]
-    made = []
-    for each in subject.audit.operands:
-        if each.name in changed:
-            dtype, shape = parse_array(changed[each.name], where=each.name)
-        else:
-            dtype, shape = binding.get(each.dtype, each.dtype), each.shape(subject.audit.declared_dims)
-        made.append(jax.ShapeDtypeStruct(shape, dtype))
-    return tuple(made)
-
-
-def _try(subject: Subject, changed: dict[str, str], keywords: dict[str, Any]) -> dict[str, Any]:
-    """What the candidate says to these operands, before anything is launched."""
-    try:
-        with described(subject.device_kind):
-            function, left = subject.made(keywords, subject.audit.declared_dims)
-            jax.make_jaxpr(lambda *given: function(*given, **left))(*_operands(subject, changed))
-    except Exception as error:
-        kinds = [kind.__name__ for kind in type(error).__mro__]
-        return {"raised": type(error).__name__, "kinds": kinds, "message": str(error)[:500]}
-    return {"raised": ""}
-
-
-def _authored_interpret(subject: Subject, keywords: dict[str, Any]) -> list[str]:
-    """How the author's target mode would run each kernel, were there a target."""
-    operands = _operands(subject, {})
-    with claimed_backend(subject.backend):
-        try:
-            program = subject.captured(operands, keywords, subject.audit.declared_dims)
-        except CandidateRaised:
-            return []
-    return [kernel.authored_interpret for kernel in program.kernels]
-
-
 @contextlib.contextmanager
 def guarded_step(
     steps: Any, name: str, subject: Subject, arrays: dict[str, np.ndarray] | None = None
@@ -313,4 +271,5 @@ def guarded_step(
         if not subject.tampered():  # else what failed is no longer ours
             raise
     told["tampered"] = subject.tampered()
+    told["sources"] = subject.loaded_late()
     steps.finish(name, told, arrays or None)

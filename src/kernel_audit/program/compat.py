@@ -1,7 +1,7 @@
 """Every private JAX name and every difference between JAX versions, in one place.
 
 Supported: 0.9.2 up to, not including, 0.13. What a version is known to do wrong stands in `KNOWN_FAULTS` and is
-refused by name (known.py). No other module of this package imports from `jax._src`.
+refused by name (known.py). No other module of this package imports from `jax._src`, except interpreter_hooks.py.
 """
 
 from __future__ import annotations

@@ -69,6 +69,32 @@ def triton_call_body(attributes: str) -> str:
     return _digest_after(attributes, 0, len(attributes), "cuda")
 
 
+def triton_shared_bytes(attributes: str, capability: str) -> int | None:
+    """Shared memory, in bytes, that the Triton kernel in a custom call's attributes asks for when launched on a GPU of compute
+    `capability` ("9.0"); None where the plugin's Triton cannot be asked. XLA's own dump of it takes far longer than compiling.
+    """
+    body = _IR.search(attributes)
+    settings = {name: re.search(rf"\bnum_{name} = (\d+)", attributes) for name in ("warps", "stages")}
+    try:
+        from jax._src.lib import triton
+
+        asked = {f"num_{name}": int(found.group(1)) for name, found in settings.items() if found}
+        return int(triton.compile("cuda", _unescaped(body.group(1)), capability, num_ctas=1, **asked).smem_bytes)
+    except Exception:  # no kernel there, another Triton, or none
+        return None
+
+
+def _unescaped(text: str) -> bytes:
+    """The bytes of an MLIR string: a backslash stands before a quote, a backslash, n, t, or two hexadecimal digits."""
+    plain = {'"': b'"', "\\": b"\\", "n": b"\n", "t": b"\t"}
+
+    def byte(found: re.Match[str]) -> str:
+        code = found.group(1)
+        return (plain[code] if code in plain else bytes([int(code, 16)])).decode("latin-1")
+
+    return re.sub(r'\\(["\\nt]|[0-9A-Fa-f]{2})', byte, text).encode("latin-1")
+
+
 def mosaic_digest(body: bytes) -> str:
     """Digest of a Mosaic body's text without locations. A body that this JAX cannot parse is taken byte for byte."""
     text = _mosaic_text(body, locations=False)

@@ -14,7 +14,8 @@ from kernel_audit.errors import CaptureError
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|]+/)+")
 _RAISED_LINE = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception)): (.*)$", re.MULTILINE)
 # By module, since functions that a library generates (a dataclass's `__init__`) have no file of it.
-_LIBRARIES = ("jax", "jaxlib", "numpy", "kernel_audit.program")
+_LIBRARIES = ("jax", "jaxlib", "numpy")
+_PACKAGE, _CANDIDATES_IN_IT = "kernel_audit", "kernel_audit.kernels"
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + "/"
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 
@@ -70,10 +71,13 @@ def without_folders(text: str) -> str:
 
 
 def deepest_own_frame(error: BaseException) -> str:
-    """Where the candidate was: the deepest frame that is not JAX's, NumPy's, the standard library's or this package's.
+    """Where the candidate was: the deepest frame that is not JAX's, NumPy's, the standard library's or this package's; of a
+    file that Python cannot parse, where the parser stopped.
 
-    "file.py:line", or "" when there is no such frame.
+    "file.py:line", or "" when there is no such place.
     """
+    if isinstance(error, SyntaxError) and error.lineno and not (error.filename or "<").startswith("<"):
+        return f"{Path(str(error.filename)).name}:{error.lineno}"
     location = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_filename
@@ -84,6 +88,12 @@ def deepest_own_frame(error: BaseException) -> str:
 
 def is_the_candidates(file: str, module: str) -> bool:
     """Whether code of this file and module is nobody's library: not JAX, NumPy, the standard library or this package's."""
-    if file.startswith("<frozen") or any(module == each or module.startswith(each + ".") for each in _LIBRARIES):
+    if file.startswith("<frozen") or any(_is_in(module, each) for each in _LIBRARIES):
+        return False
+    if _is_in(module, _PACKAGE) and not _is_in(module, _CANDIDATES_IN_IT):
         return False
     return not file.startswith(_STANDARD_LIBRARY) or any(part in file for part in _INSTALLED)
+
+
+def _is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")

@@ -45,7 +45,8 @@ class CompiledKernel(Record, kw_only=True):
 
 
 class MemoryUse(Record, kw_only=True):
-    """Bytes of one device, as the compiler accounts for them. `spaces` are the memories that it names (vmem, smem, hbm)."""
+    """Bytes of one device, as the compiler accounts for them. `spaces`: the most that one
+    instruction holds for itself of each on-chip memory (vmem, smem)."""
 
     arguments_bytes: int
     results_bytes: int

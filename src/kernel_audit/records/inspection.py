@@ -94,7 +94,8 @@ class Traffic(Record, kw_only=True):
 
     `moved`: whole blocks, as the TPU interpreter copies them; `clipped`: the part of them inside the arrays; `floor`:
     each visited block once; `claimed`: the author's cost estimate. None where it is not known or not stated.
-    `derivation`: "grid", "copies" (the kernel's own copies followed), "data-dependent", "sampled" or "not-read".
+    `derivation`: "grid", "copies" (the kernel's own copies followed), "data-dependent", "out-of-range",
+    "whole-array", "too-long" (more steps than are followed), "sampled" or "not-read".
     """
 
     moved: int | None
@@ -152,7 +153,8 @@ class Fit(Record, kw_only=True):
 
 
 class KernelInspection(Record, kw_only=True):
-    """One kernel of one program, read from the traced program; nothing was run.
+    """One kernel of one program, read from the traced program; nothing was run. `ownership` and padding are those of the
+    results that the program reads: some kernels keep scratch in results.
 
     `grid` is the grid that moves blocks: that of an `emit_pipeline` where the kernel is launched once and holds one,
     else that of the launch (`launch_grid`; -1 for a size that is known only at run time). `programs` is its product.

@@ -101,7 +101,10 @@ class Control(Record, kw_only=True):
 class RefusalCheck(Record, kw_only=True):
     """One input that the contract says is rejected before launch, tried on the candidate.
 
-    `outcome` is "refused", "accepted", "wrong-exception", "value-not-named", or a worker outcome such as "crashed".
+    `outcome` is "refused", "accepted", "wrong-exception", "value-not-named", or a worker outcome such as "crashed". The check
+    "door-opened" traces the candidate's target mode as if there were a target: "refused" where its kernels would be compiled,
+    else "simulates", "raises-on-target", "no-kernel" or "kernel-unused". "door-unplaced" tries it on operands that do not lie
+    on a target; "door-closed" calls the candidate without it: "runs", or "does-not-run".
     """
 
     schema: str = "kernel-audit/refusal/1"

@@ -32,6 +32,7 @@ class CaptureRecord(Record, kw_only=True):
 
     `digest` is the program's identity: of the canonical jaxpr, without `interpret` and source locations.
     `live_kernels` counts the kernels that a result depends on.
+    `outside` names primitives that calculate outside of its kernels, where the contract asks that its kernels alone do.
     `retrace_same`: a second trace gives the same program; `as_cpu_same`: so does one where the backend is said to be a
     CPU. `exports` maps a level ("generic", "target") to the digest of the exported bytes, which serves integrity only.
     """
@@ -52,4 +53,5 @@ class CaptureRecord(Record, kw_only=True):
     live_kernels: int | None = None
     retrace_same: bool | None = None
     as_cpu_same: bool | None = None
+    outside: list[str] = []
     note: str = ""

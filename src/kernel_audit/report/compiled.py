@@ -132,7 +132,7 @@ def _respelling_lines(respellings: list[Respelling]) -> Iterator[str]:
         right = {True: "right", False: "WRONG", None: "not checked"}[each.correct]
         floor = seconds_text(record.floor_seconds) if record is not None else "-"
         where = f"{record.target}, {record.dtype}" if record is not None else "-"
-        rows.append((floor, right, where, each.name, each.note or each.how))
+        rows.append((floor, right, where, each.of, each.name, each.note or each.how))
     yield from _table(rows)
 
 

@@ -76,15 +76,22 @@ def ownership_text(ownership: Ownership) -> str:
         "programs out of range": ownership.out_of_range,
     }
     said = [f"{number:,} {what}" for what, number in counts.items() if number]
-    return f"{ownership.blocks:,} blocks, {', '.join(said) or 'each written by one program'}; {how}"
+    blocks = "1 block" if ownership.blocks == 1 else f"{ownership.blocks:,} blocks"
+    return f"{blocks}, {', '.join(said) or 'each written by one program'}; {how}"
 
 
 def traffic_text(traffic: Traffic) -> str:
     """Bytes moved and their floor, and what the author claims."""
     claimed = "" if traffic.claimed is None else f"; its author claims {traffic.claimed:,}"
-    if traffic.moved is None:
-        return f"not known ({traffic.derivation}){claimed}"
     floor = "" if traffic.floor is None else f", {traffic.floor:,} if each block moved once"
+    if traffic.moved is None:
+        why = {
+            "whole-array": "loads from whole arrays decide",
+            "data-dependent": "values that are not known decide",
+            "out-of-range": "an index map leaves its array",
+            "too-long": "its own copies have too many steps to follow",
+        }
+        return f"not known: {why.get(traffic.derivation, traffic.derivation)}{floor}{claimed}"
     clipped = f", {traffic.clipped:,} inside the arrays" if traffic.clipped not in (None, traffic.moved) else ""
     return f"{traffic.moved:,} in whole blocks{clipped}{floor}{claimed}"
 

@@ -63,6 +63,7 @@ def record_of(made: Compilation) -> CompiledRecord:
         compilers=made.target.compilers(),
         compile_s=made.compiled.get("compile_s"),
         kernels=_kernels(made),
+        note=made.exported.get("note", ""),
     )
     if accepted:
         record = _with_code(record, made)
@@ -122,14 +123,14 @@ def _with_gpu(record: CompiledRecord, told: dict[str, Any]) -> CompiledRecord:
     entries = [each for each in record.gpu_kernels if each.name in names] or record.gpu_kernels
     dynamic = told.get("shared_bytes")
     static = max((each.shared_bytes for each in entries), default=0)
-    shared = dynamic if dynamic is not None else None if told.get("dynamic_shared") else static
+    shared = static + dynamic if dynamic is not None else None
     return msgspec.structs.replace(
         record,
         registers=max((each.registers for each in entries), default=None),
         spills=sum(each.spill_store_bytes for each in entries) if entries else None,
         fills=sum(each.spill_load_bytes for each in entries) if entries else None,
         shared_bytes=shared if entries else None,
-        note=NO_AUTOTUNING,
+        note=" ".join(each for each in (record.note, NO_AUTOTUNING) if each),
     )
 
 
@@ -170,6 +171,10 @@ def _about_calls(record: CompiledRecord, scope: str) -> list[Finding]:
             why = "nothing uses its result" if not each.live else "no call in the compiled program holds its body"
             text = f"{each.name} ({each.path}) is not in the compiled program: {why}"
             found.append(Finding(code="kernel-not-in-program", subject="kernel", text=text, scope=scope))
+    if record.side == CANDIDATE and record.kernels and record.spills:
+        unit = "bytes a thread" if record.target.startswith("gpu") else "stores in its schedule"
+        text = f"{record.dtype}, {record.configuration or 'no configuration'}: registers are spilled, {record.spills:,} {unit}"
+        found.append(Finding(code="kernel-spills", subject="kernel", text=text, scope=scope))
     if record.compiler_calls and not (record.side == CANDIDATE and record.target.startswith("gpu")):
         text = f"{record.side}: the compiler made its own call of {', '.join(record.compiler_calls)}; it is no kernel"
         found.append(Finding(code="compiler-custom-call", subject="environment", text=text, scope=scope))

@@ -26,6 +26,7 @@ from kernel_audit.records import Fixture, digest_file
 from kernel_audit.target.benchmark import benchmark_on
 from kernel_audit.target.devices import lies_on, platform_of
 from kernel_audit.target.request import Request
+from kernel_audit.target.supervised import Send
 
 # Ordinary values first: they are the ones timed. Then sums at the boundary of a ReLU, NaN and infinities.
 FAMILIES = ("normal", "cancellation", "non-finite")
@@ -46,12 +47,14 @@ class Failed(Exception):
 
 @dataclass
 class Attempt:
-    """A request on a device of `target`. `record` grows stage by stage: plain data, no path, no name of a machine."""
+    """A request on a device of `target`. `record` grows stage by stage: plain data, no path, no name of a machine. `send` is
+    told of each stage as it begins, with the record so far."""
 
     request: Request
     target: str
     device: jax.Device
     file: Path
+    send: Send = lambda message: None
     record: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -99,11 +102,12 @@ class Attempt:
     @contextmanager
     def _stage(self, name: str, what: str) -> Iterator[None]:
         """Whatever is raised inside, an attempt to end the process included, becomes a failure of this stage."""
+        self.send({"stage": name, "record": self.record})
         try:
             yield
         except Failed:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             place = deepest_own_frame(error)
             expected = f"{self.request.lesson.function} to complete on {self.device.device_kind}"
             raise Failed(name, what, expected, _said(error) + (f" ({place})" if place else "")) from error

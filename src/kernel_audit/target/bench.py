@@ -11,12 +11,13 @@ from typing import Any
 import msgspec
 
 from kernel_audit.contract import Audit, FunctionRef, reference_to
-from kernel_audit.errors import AuditError
+from kernel_audit.errors import AuditError, InternalError
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.records import CompiledRecord, CompilerReason, ProgramPlan
 from kernel_audit.target.assembling import Compilation, record_of
 from kernel_audit.target.described import DescribedTarget
 from kernel_audit.target.environment import compiler_environment
+from kernel_audit.target.spellings import Spelling
 from kernel_audit.worker import Job, JobResult, Pool
 
 CANDIDATE = "candidate"
@@ -34,6 +35,7 @@ class Side:
     configurations: tuple[dict[str, Any], ...] | None = None  # None: those that the audit declares for the target
     fixed: bool = True
     first_dtype: bool = False
+    spelling: Spelling | None = None
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,25 @@ class Bench:
             },
             "tuned": side.tuned,
             "step": msgspec.to_builtins(step) if step is not None else None,
+            "spelling": msgspec.to_builtins(side.spelling) if side.spelling is not None else None,
         }
         job = self._job("kernel_audit.target.export_job:export_programs", arguments, folder)
         return Export(side, part, plans, self.pool.run(job), folder)
+
+    def check(self, side: Side, spellings: list[Spelling], mode: dict[str, Any]) -> JobResult:
+        """Whether respellings of a baseline are right: see `respelled.check_respellings`."""
+        arguments = {
+            "audit": msgspec.to_builtins(self.audit),
+            "roots": [str(each) for each in self.roots],
+            "function": msgspec.to_builtins(side.function),
+            "spellings": msgspec.to_builtins(spellings),
+            "mode": mode,
+        }
+        folder = self.work / f"check-{next(self._numbers)}"
+        wide = {"jax_enable_x64": True}
+        return self.pool.run(
+            self._job("kernel_audit.target.respelled:check_respellings", arguments, folder, jax_config=wide)
+        )
 
     def _job(self, function: str, arguments: dict[str, Any], folder: Path, **more: Any) -> Job:
         return Job(
@@ -160,6 +178,8 @@ class Bench:
             for each in waiting:
                 if (told := result.steps.get(_step_name(each))) is not None:
                     found[each["part"], each["key"]] = told
+            if result.outcome == "raised" and result.audit_error() is None and result.step_in_progress:
+                raise _own_fault(target, result)  # this worker runs our code alone
             open_step = result.step_in_progress
             if result.outcome == "finished" or open_step is None:
                 if not result.steps and result.outcome != "finished":
@@ -178,6 +198,7 @@ class Bench:
                 "platform": target.platform,
                 "topology": target.topology_name,
                 "config": target.target_config(),
+                "capability": ".".join(str(each) for each in target.device.compute_capability),
             },
             "programs": programs,
         }
@@ -218,6 +239,18 @@ def _ended(result: JobResult) -> dict[str, Any]:
         text = f"{text}: {error['got']}"
     reason = CompilerReason(stage="worker", kind=error.get("type") or result.outcome, text=str(text)[:400])
     return msgspec.to_builtins(reason)
+
+
+def _own_fault(target: DescribedTarget, result: JobResult) -> InternalError:
+    told = dict(result.error or {})
+    return InternalError(
+        "a compiled program could not be read",
+        stage="compile",
+        where=f"{target.name}, {result.step_in_progress}, {told.get('where', '')}",
+        expected="text that this tool can read",
+        got=f"{told.get('type')}: {told.get('message')}"[:400],
+        settled=target.compilers(),
+    )
 
 
 def _no_compiler(target: DescribedTarget, result: JobResult) -> AuditError:

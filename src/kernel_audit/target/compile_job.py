@@ -21,7 +21,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDev
 from kernel_audit.program import LoadedProgram, load
 from kernel_audit.program.raised import without_folders
 from kernel_audit.records import CompiledKernel, MemoryUse
-from kernel_audit.target.compiled import Compiled, read_compiled
+from kernel_audit.target.compiled import Compiled, memory_spaces, read_compiled
 from kernel_audit.target.environment import DUMP
 from kernel_audit.target.refusal import reason_of
 from kernel_audit.worker import read_arrays
@@ -41,7 +41,7 @@ def compile_programs(steps: Any, *, target: dict[str, Any], programs: list[dict[
         data = read_arrays(Path(each["folder"]), each["key"])["bytes"].tobytes()
         shutil.rmtree(dump, ignore_errors=True)
         dump.mkdir(parents=True)
-        steps.finish(name, _compiled(data, each, devices, dump))
+        steps.finish(name, _compiled(data, each, devices, dump, target.get("capability", "")))
 
 
 def _devices(target: dict[str, Any]) -> list[Any]:
@@ -54,7 +54,7 @@ def _devices(target: dict[str, Any]) -> list[Any]:
     return list(topology.devices)
 
 
-def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path) -> dict[str, Any]:
+def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path, capability: str) -> dict[str, Any]:
     program = load(data)
     started = time.perf_counter()
     lowered = _lowered(program, devices)
@@ -66,10 +66,11 @@ def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path
         return {"reason": msgspec.to_builtins(reason), "compile_s": time.perf_counter() - started}
     compile_s = time.perf_counter() - started
     kernels = [msgspec.convert(_plain(each), CompiledKernel) for each in asked["kernels"]]
-    found = read_compiled(Compiled(compiled.as_text(), program.sidecar.platform, kernels, dump))
+    text = compiled.as_text()
+    found = read_compiled(Compiled(text, program.sidecar.platform, kernels, dump, capability))
     return {
         **msgspec.to_builtins(found),
-        "memory": _memory(compiled),
+        "memory": _memory(compiled, text),
         "compile_s": compile_s,
     }
 
@@ -102,7 +103,7 @@ def _shardings(program: LoadedProgram, devices: list[Any]) -> list[Any]:
     return [NamedSharding(mesh, each) for each in specs]
 
 
-def _memory(compiled: Any) -> dict[str, Any]:
+def _memory(compiled: Any, text: str) -> dict[str, Any]:
     told = compiled.memory_analysis()
     return msgspec.to_builtins(
         MemoryUse(
@@ -111,5 +112,6 @@ def _memory(compiled: Any) -> dict[str, Any]:
             aliased_bytes=int(told.alias_size_in_bytes),
             temporary_bytes=int(told.temp_size_in_bytes),
             code_bytes=int(told.generated_code_size_in_bytes),
+            spaces=memory_spaces(text),
         )
     )

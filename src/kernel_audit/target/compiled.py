@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from kernel_audit.program.kernel_bodies import CALLS, mosaic_call_body, triton_call_body
+from kernel_audit.program.kernel_bodies import CALLS, mosaic_call_body, triton_call_body, triton_shared_bytes
 from kernel_audit.records import Around, Collective, CompiledKernel, GpuKernel, Record, ScheduledPart
 from kernel_audit.target.hlo import Instruction, Module, parse_module
 from kernel_audit.target.ptx import assembled, ptx_digest
@@ -19,16 +19,19 @@ from kernel_audit.target.traffic import Moved, movements, total_bytes
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a compile worker has of one program: its HLO text, the kernels traced in it, and the folder of the dump."""
+    """What a compile worker has of one program: its HLO text, the kernels traced in it, the folder of the dump, and of a
+    GPU its compute capability ("9.0")."""
 
     text: str
     platform: str
     kernels: list[CompiledKernel]
     dump: Path
+    capability: str = ""
 
 
 class Reading(Record, kw_only=True):
-    """What could be read. `schedule_bundles` are all bundles executed, None where a loop's trips are not known."""
+    """What could be read. `schedule_bundles` are all bundles executed, None where a loop's trips are not known; `shared_bytes`
+    shared memory that a GPU program asks for when launched, which `ptxas` does not see, None where that cannot be told."""
 
     kernels: list[CompiledKernel]
     compiler_calls: list[str]
@@ -42,7 +45,7 @@ class Reading(Record, kw_only=True):
     schedule_bundles: int | None
     gpu_kernels: list[GpuKernel]
     ptx_digest: str | None
-    dynamic_shared: bool = False
+    shared_bytes: int | None = None
 
 
 def read_compiled(compiled: Compiled) -> Reading:
@@ -68,7 +71,7 @@ def read_compiled(compiled: Compiled) -> Reading:
         schedule_bundles=_executed(schedule, moved),
         gpu_kernels=assembled(ptx, compiled.dump) if ptx else [],
         ptx_digest=ptx_digest(ptx) if ptx else None,
-        dynamic_shared=bool(re.search(r"\.extern \.shared", ptx)),
+        shared_bytes=_shared_at_launch(module, compiled, ptx),
     )
 
 
@@ -110,6 +113,27 @@ def _executed(schedule: list[ScheduledPart], moved: list[Moved]) -> int | None:
         outside = each.bundles - each.step_bundles if each.steps != 1 and each.bundles > each.step_bundles else 0
         total += around * (outside + each.step_bundles * each.steps)
     return total
+
+
+def _shared_at_launch(module: Module, compiled: Compiled, ptx: str) -> int | None:
+    """The most that one of the program's kernels asks for; 0 where nothing does, None where code of XLA's own does."""
+    if ".extern .shared" not in ptx:
+        return 0
+    kernels = [each for each in _instructions(module) if each.call_target in CALLS["cuda"]]
+    asked = [triton_shared_bytes(each.attributes, compiled.capability) for each in kernels]
+    told = [each for each in asked if each is not None]
+    return max(told) if told and len(told) == len(asked) else None
+
+
+def memory_spaces(text: str) -> dict[str, int]:
+    """The most on-chip bytes that one instruction of a compiled TPU program holds for itself, by memory."""
+    names = {"1": "vmem", "6": "smem"}
+    found: dict[str, int] = {}
+    for configs in re.findall(r'"used_scoped_memory_configs":\[(.*?)\]', text):
+        for space, size in re.findall(r'"memory_space":"(\d+)","offset":"\d+","size":"(\d+)"', configs):
+            if space in names:
+                found[names[space]] = max(found.get(names[space], 0), int(size))
+    return found
 
 
 def _ptx(compiled: Compiled) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -20,14 +24,34 @@ def require_target(target: str) -> jax.Device:
     Raises TargetError where JAX's backend is another one, or none can be started.
     """
     logging.getLogger("jax._src.xla_bridge").setLevel(logging.ERROR)  # its advice is said in the error below
-    try:
-        backend = jax.default_backend()
-        devices = [each for each in jax.local_devices() if platform_of(each) in NAMES[target]]
-    except RuntimeError as error:
-        raise _missing(target, f"no backend: {str(error).splitlines()[0]}") from None
+    with _runtimes_quiet() as said:
+        try:
+            backend = jax.default_backend()
+            devices = [each for each in jax.local_devices() if platform_of(each) in NAMES[target]]
+        except RuntimeError as error:
+            raise _missing(target, f"no backend: {str(error).splitlines()[0]}") from None
     if backend not in NAMES[target] or not devices:
         raise _missing(target, f"backend {backend!r}")
+    sys.stderr.write(said[0])  # of a device that is there its runtime may say what it likes
     return devices[0]
+
+
+@contextlib.contextmanager
+def _runtimes_quiet() -> Iterator[list[str]]:
+    """What is written to standard error below Python meanwhile, as one text at the end: an installed runtime without its
+    device complains at length before JAX goes on without it."""
+    said = [""]
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as aside:
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield said
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            aside.seek(0)
+            said[0] = aside.read().decode("utf-8", "replace")
 
 
 def _missing(target: str, got: str) -> TargetError:

@@ -24,9 +24,11 @@ from kernel_audit.program import CandidateRaised, Program, Target, capture, clai
 from kernel_audit.program.kernel_bodies import lowered_bodies
 from kernel_audit.program.raised import is_the_candidates
 from kernel_audit.records import ProgramPlan
-from kernel_audit.target.kernel_traffic import bytes_by_path
+from kernel_audit.target.kernel_traffic import traffic_by_path
 from kernel_audit.target.refusal import reason_of
+from kernel_audit.target.respelled import respelled
 from kernel_audit.target.sharded import sharded_step
+from kernel_audit.target.spellings import Spelling
 
 IMPORT = "import"
 
@@ -41,10 +43,12 @@ def export_programs(
     target: dict[str, Any],
     tuned: bool,
     step: dict[str, Any] | None = None,
+    spelling: dict[str, Any] | None = None,
 ) -> None:
     """One step of the job a program: what it says is in `_exported`, its bytes are the array "bytes".
 
-    `target` has "kind", "platform", "backend" and "devices". `step` refers to the complete step to put the function into.
+    `target` has "kind", "platform", "backend" and "devices". `step` refers to the complete step to put the function into;
+    `spelling` says how a baseline is respelled first.
     """
     exporter = _Exporter(msgspec.convert(audit, Audit), [Path(each) for each in roots], target, tuned)
     with claimed_backend(target["backend"]) as asked:
@@ -53,6 +57,8 @@ def export_programs(
         loaded = load_function(reference, exporter.roots)
         if reference.factory:
             loaded = exporter.built_by(loaded)
+        if spelling is not None:
+            loaded = respelled(loaded, msgspec.convert(spelling, Spelling), exporter.audit)
         made = exporter.in_step(loaded, step)
         steps.finish(IMPORT, {"reads_backend": sorted(set(asked))})
         for plan in msgspec.convert(programs, list[ProgramPlan]):
@@ -82,9 +88,9 @@ class _Exporter:
         """The function itself, or the factory of the complete step with it in place."""
         if step is None:
             return function
-        return sharded_step(
-            load_function(msgspec.convert(step, FunctionRef), self.roots), function, self.target["devices"]
-        )
+        options = as_keywords(self.audit.workload.options) if self.audit.workload is not None else {}
+        factory = load_function(msgspec.convert(step, FunctionRef), self.roots)
+        return sharded_step(factory, function, self.target["devices"], options)
 
     def exported(self, function: Callable[..., Any], plan: ProgramPlan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What is known of one program before any compiler saw it: kernels, refusal, seconds; and its bytes."""
@@ -122,15 +128,15 @@ class _Exporter:
 
     def _described(self, program: Program) -> dict[str, Any]:
         bodies = lowered_bodies(program.jaxpr, self.target["kind"])
-        traffic = bytes_by_path(program)
+        traffic, unread = traffic_by_path(program)
         live = [each.digest for each in program.live_kernels()]
         kernels = []
         for each in program.kernels:
-            known = traffic.get(each.path, {})
+            known = traffic.get(each.path)
             alive = each.digest in live
             if alive:
                 live.remove(each.digest)
-            programs = known.get("programs") or (math.prod(each.grid) if all(size > 0 for size in each.grid) else None)
+            counted = math.prod(each.grid) if all(size > 0 for size in each.grid) else None
             kernels.append(
                 {
                     "name": each.name,
@@ -138,13 +144,13 @@ class _Exporter:
                     "digest": each.digest,
                     "body": bodies.get(each.path),
                     "live": alive,
-                    "programs": programs,
-                    "bytes_moved": known.get("moved"),
-                    "bytes_claimed": known.get("claimed"),
+                    "programs": (known.programs if known else None) or counted,
+                    "bytes_moved": known.moved if known else None,
+                    "bytes_claimed": known.claimed if known else None,
                     "authored_interpret": each.authored_interpret,
                 }
             )
-        return {"program": program.digest, "kernels": kernels, "operands": program.operands}
+        return {"program": program.digest, "kernels": kernels, "note": unread}
 
 
 def raised_by_itself(error: CandidateRaised) -> bool:

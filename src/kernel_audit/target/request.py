@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from kernel_audit.contract.places import BUILT_IN
 
 DTYPES = ("float32", "bfloat16")
 SOLUTION = "solution"
+DEADLINE_S = 3600.0  # a hanging compiler or model ends some time; a slow one is not mistaken for it
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Request:
     buffers: int
     synchronous: bool
     out: Path
+    deadline_s: float
 
     @property
     def lesson(self) -> Lesson:
@@ -84,12 +87,29 @@ def parse(arguments: Sequence[str], target: str) -> Request:
     parser.add_argument("--buffers", default=2, type=_count, help="slots of each input of the pipeline")
     parser.add_argument("--synchronous", action="store_true", help="the pipeline's copies one after another")
     parser.add_argument("--out", default=Path("evidence") / f"target-{target}", type=Path, help="folder of the records")
+    parser.add_argument(
+        "--deadline",
+        dest="deadline_s",
+        default=DEADLINE_S,
+        type=_seconds,
+        metavar="SECONDS",
+        help=f"longest time for the whole run, compilation included (default {DEADLINE_S:g}); then it is a failure",
+    )
     asked = vars(parser.parse_args(arguments))
     return Request(**{**asked, "shape": tuple(asked["shape"]), "block": tuple(asked["block"])})
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"a whole number of 1 or more, not {text}")
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not {text!r}")
     return number
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of 1 or more, not {text!r}")
+    return int(text)

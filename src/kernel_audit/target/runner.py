@@ -3,23 +3,25 @@
 0   JSON on stdout, and nothing else there
 1   a failure on the target: recorded in the output folder, explained on stderr
 2   no target, or a request that cannot be honoured: explained on stderr, nothing recorded
+130 told to stop, by Ctrl-C or a signal: nothing recorded
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax
-
-from kernel_audit.errors import AuditError
+from kernel_audit.errors import AuditError, TargetError, from_parts
+from kernel_audit.matrix.loading import model_file
 from kernel_audit.target.attempt import Attempt, Failed
 from kernel_audit.target.devices import require_target
 from kernel_audit.target.request import SOLUTION, Request, parse
+from kernel_audit.target.supervised import Ending, Send, supervised
+from kernel_audit.worker.endings import exit_code_of
 
 SCHEMA = "kernel-audit/target-run/1"
 
@@ -27,46 +29,79 @@ SCHEMA = "kernel-audit/target-run/1"
 def main(arguments: Sequence[str], *, target: str, solution: Path) -> int:
     """Runs the request of a command line on a real `target` ("tpu" or "gpu"); `solution` is the project's own model file.
 
-    The backend is looked at before anything is allocated and before the model is imported. Returns the exit code.
+    The attempt is made in a process of its own, since a model may end its process or write past Python: this one starts no
+    backend, imports no model, and is alone to write to stdout and into the output folder. Returns the exit code.
     """
     request = parse(arguments, target)
+    return exit_code_of(
+        lambda: _conclude(request, supervised(partial(attempt, request, target, solution), request.deadline_s))
+    )
+
+
+def attempt(request: Request, target: str, solution: Path, send: Send) -> None:
+    """The request, told by messages: {"stage", "what", "record"} at the start of a stage, and one with "end": "fault" (its
+    parts), "failed" or "completed" (the record).
+
+    The backend is looked at before anything is allocated and before the model is imported.
+    """
     try:
         device = require_target(target)
         file = _model_file(request, solution)
         _make_folder(request.out)
     except AuditError as fault:
-        print(fault.text(), file=sys.stderr)
-        return fault.exit_code
-    return _attempt(request, target, device, file)
-
-
-def _attempt(request: Request, target: str, device: jax.Device, file: Path) -> int:
-    attempt = Attempt(request, target, device, file)
+        send({"end": "fault", "fault": fault.parts(), "exit_code": fault.exit_code})
+        return
+    made = Attempt(request, target, device, file, send)
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # stdout is for the record alone, whatever the model prints
-            attempt.run()
+        made.run()
     except Failed as failure:
-        record = {"schema": SCHEMA, "outcome": "failed", **attempt.record, "failure": failure.record()}
-        path = _write(request, record)
-        print(_text(request, failure, path), file=sys.stderr)
-        return 1
-    record = {"schema": SCHEMA, "outcome": "completed", **attempt.record}
-    _write(request, record)
-    print(_json(record))
-    return 0
+        send({"end": "failed", "record": made.record, "failure": failure.record()})
+        return
+    send({"end": "completed", "record": made.record})
+
+
+def _conclude(request: Request, ending: Ending) -> int:
+    """Writes and says what came of it; gives the exit code."""
+    answer = ending.answer
+    if answer is None:
+        answer = _without_an_answer(request, ending)
+    if answer["end"] == "fault":
+        fault = from_parts(answer["fault"])
+        print(fault.text(), file=sys.stderr)
+        return answer["exit_code"]
+    record = {"schema": SCHEMA, "outcome": answer["end"], **answer["record"]}
+    if answer["end"] == "completed":
+        _write(request, record)
+        print(_json(record))
+        return 0
+    failure = Failed(**answer["failure"])
+    path = _write(request, {**record, "failure": failure.record()})
+    print(_text(request, failure, path), file=sys.stderr)
+    return 1
+
+
+def _without_an_answer(request: Request, ending: Ending) -> dict[str, Any]:
+    """What the process would have said, had it been able to."""
+    if not ending.told:  # it ended while it looked for the target: nothing of the model has run
+        fault = TargetError(
+            "the search for the target ended without an answer; nothing was run",
+            stage="target",
+            where="a process of its own",
+            expected="a backend, or an error that says why there is none",
+            got=ending.ended,
+        )
+        return {"end": "fault", "fault": fault.parts(), "exit_code": fault.exit_code}
+    last = ending.told[-1]
+    what = "the attempt ended without a result"
+    expected = f"{request.lesson.function} to complete, and its process with it"
+    failure = {"stage": last["stage"], "what": what, "expected": expected, "got": ending.ended}
+    return {"end": "failed", "record": last["record"], "failure": failure}
 
 
 def _model_file(request: Request, solution: Path) -> Path:
-    file = solution if request.implementation == SOLUTION else Path(request.implementation)
-    if not file.is_file():
-        raise AuditError(
-            "no such model file",
-            stage="target",
-            where=f"--implementation {request.implementation}",
-            expected=f"a Python file, or {SOLUTION!r}",
-            got="nothing there",
-        )
-    return file.resolve()
+    if request.implementation == SOLUTION:
+        return solution.resolve()
+    return model_file(request.implementation, stage="target").resolve()
 
 
 def _make_folder(folder: Path) -> None:

@@ -41,6 +41,7 @@ _TILE = "tile = pl.BlockSpec(block, lambda i, j: (i, j))"
 _CROP = "    return out[: x.shape[0], : x.shape[1]]\n\n\n# Stage 2"
 _START = "    check_pair(x, y)\n    check_block(block)\n"
 _PLAIN = "(2.0 * x.astype(jnp.float32) + y.astype(jnp.float32)).astype(x.dtype)"
+_CALL = f"    px, py = padded(x, block), padded(y, block)\n    {_TILE}\n    out = pl.pallas_call(\n        axpy_body,"
 _MEMORY = """def remembered(function):
     known = {{}}
 
@@ -170,6 +171,26 @@ FAULTY = [
         ),
         ("every_third_call", "def blocked_axpy(x, y, block=(2, 4)):", _COUNTED, "retrace-differs", "directly", _VALUES),
         ("kernel_unused", _CROP, f"    return {_PLAIN}\n\n\n# Stage 2", "kernel-unused"),
+        (
+            "plain_through_a_copying_kernel",
+            _CALL,
+            f"    x = {_PLAIN}\n" + _CALL.replace("axpy_body", "lambda a, b, out: out.__setitem__(..., a[...])"),
+            "the kernel alone",
+        ),
+        (
+            "plain_beside_a_live_kernel",
+            _CROP,
+            f"    out = out[: x.shape[0], : x.shape[1]]\n    plain = {_PLAIN}\n"
+            "    return jnp.where(out == out, plain, plain)\n\n\n# Stage 2",
+            "the kernel alone",
+        ),
+        (
+            "plain_by_a_callback",
+            _CROP,
+            "    out = out[: x.shape[0], : x.shape[1]]\n"
+            "    return jax.pure_callback(lambda a, b: (2 * a + b).astype(a.dtype), out, x, y)\n\n\n# Stage 2",
+            "the kernel alone",
+        ),
         ("plain_for_one_row", _START, f"{_START}    if x.shape[0] == 1:\n        return {_PLAIN}\n", "no-kernel"),
         (
             "plain_on_a_cpu",
@@ -197,6 +218,8 @@ _RELU = "jnp.maximum(total, 0.0)"
 _BIAS_SUM = "    total = x + bias\n"
 _DTYPE = "    if bias.dtype != x.dtype:\n"
 _FUSED_GUARD = '    if mode == "tpu":\n        check_target(x, bias)\n'
+_TRACED = "        if isinstance(operand, jax.core.Tracer):\n            continue\n"
+_BACKEND = '    if jax.default_backend() != "tpu":\n'
 _FUSED_BLOCK = '    check_block(block, (8, 128))\n    if mode not in ("interpret", "tpu"):'
 
 FAULTY += _models(
@@ -260,6 +283,21 @@ FAULTY += _models(
         'mode="tpu" raises',
     ),
     ("interprets_on_a_target", 'interpret=mode == "interpret"', "interpret=True", "interpret=False"),
+    (
+        "simulates_behind_a_natural_guard",
+        _FUSED_GUARD,
+        '    if mode == "tpu":\n        if any(d.platform != "tpu" for a in (x, bias) for d in a.devices()):\n'
+        '            raise RuntimeError("no TPU")\n        mode = "interpret"\n',
+        "is compiled for the target",
+    ),
+    ("natural_guard", _TRACED, "", "is compiled for the target"),
+    ("refuses_every_target", _BACKEND, "    if True:\n", "is compiled for the target"),
+    (
+        "plain_on_a_target",
+        _FUSED_GUARD,
+        _FUSED_GUARD + "        return jnp.maximum(x + bias, 0)\n",
+        "is compiled for the target",
+    ),
     ("guard_value_error", 'RuntimeError(f"a TPU is needed', 'ValueError(f"a TPU is needed', 'mode="tpu" raises'),
     (
         "placement_unchecked",
@@ -283,6 +321,8 @@ _TPU = "        check_target(x, y)\n        interpret, surroundings = False, con
 _PIPE_BLOCK = "    check_block(block, (8, 128))\n    if buffers"
 _EMIT = BASE.read_text("utf-8").partition("        pltpu.emit_pipeline(")[2].partition("(x_hbm, y_hbm, out_hbm)\n")[0]
 _EMIT = f"        pltpu.emit_pipeline({_EMIT}(x_hbm, y_hbm, out_hbm)\n"
+_OUTER = BASE.read_text("utf-8").partition("    def outer(")[2].partition("interpret=interpret,\n")[0]
+_OUTER = f"    def outer({_OUTER}interpret=interpret,\n"
 _SCOPED = """        def whole(x_ref, y_ref, out_ref):
             pltpu.sync_copy(x_hbm, x_ref)
             pltpu.sync_copy(y_hbm, y_ref)
@@ -306,6 +346,7 @@ FAULTY += _models(
     ("four_buffers_accepted", "if buffers not in (2, 3):", "if buffers not in (2, 3, 4):", "four-buffers"),
     ("three_buffers_refused", "if buffers not in (2, 3):", "if buffers != 2:", "accepts 3 buffers"),
     ("any_mode", _MODES, "if False:", "unknown-mode"),
+    ("natural_guard", _TRACED, "", "is compiled for the target"),
     ("target_unguarded", _TPU, _TPU.partition("\n")[2], 'mode="tpu" raises RuntimeError'),
     ("target_simulated", _TPU, _TPU.replace("= False,", "= pltpu.InterpretParams(),"), "interpret=False"),
     ("part_tiles_accepted", _PIPE_BLOCK, _PIPE_BLOCK.replace(", (8, 128)", ""), "part-tile", "part-lanes"),
@@ -315,6 +356,13 @@ FAULTY += _models(
         "interpret=interpret,\n        )(px, py)\n",
         f"interpret=interpret,\n        )(px, py)\n    return {_PLAIN}\n",
         "kernel-unused",
+    ),
+    (
+        "plain_beside_a_live_pipeline",
+        "interpret=interpret,\n        )(px, py)\n",
+        f"interpret=interpret,\n        )(px, py)\n    plain = padded({_PLAIN}, block)\n"
+        "    out = jnp.where(out == out, plain, plain)\n",
+        "the kernel alone",
     ),
     (
         "fewer_blocks",
@@ -379,6 +427,17 @@ HONEST = [
     *_models(
         "blocked_axpy",
         ("padding_repeats_the_edge", "((0, below), (0, right)))", '((0, below), (0, right)), mode="edge")'),
+        (
+            "padded_by_update",
+            "    return jnp.pad(matrix, ((0, below), (0, right)))",
+            "    whole = jnp.zeros((matrix.shape[0] + below, matrix.shape[1] + right), matrix.dtype)\n"
+            "    return whole.at[: matrix.shape[0], : matrix.shape[1]].set(matrix)",
+        ),
+        (
+            "rows_taken_by_number",
+            _CROP,
+            "    return jnp.take(out[:, : x.shape[1]], jnp.arange(x.shape[0]) % len(out), axis=0)\n\n\n# Stage 2",
+        ),
         ("doubles_by_adding", _SUM, "total = x + x + y"),
         ("other_order", _SUM, "total = y + x * 2.0"),
         ("message_without_shapes", 'f"shapes differ: {x.shape} and {y.shape}"', '"matrices of one shape are needed"'),
@@ -394,10 +453,22 @@ HONEST = [
         ("library_relu", _RELU, "jax.nn.relu(total)"),
         ("relu_by_comparison", _RELU, "jnp.where(total < 0.0, 0.0, total)"),
         ("bias_by_index", "bias.reshape(1, -1)", "bias[None, :]"),
+        ("guard_by_devices", _BACKEND, '    if jax.devices()[0].platform != "tpu":\n'),
+        (
+            "guard_by_name",
+            "def check_target(*operands):\n" + _BACKEND,
+            "from jax import default_backend\n\n\ndef check_target(*operands):\n" + _BACKEND.replace("jax.", ""),
+        ),
         ("two_comparisons", 'if mode not in ("interpret", "tpu"):', 'if mode != "interpret" and mode != "tpu":'),
     ),
     *_models(
         "pipelined_axpy",
+        (
+            "scratch_of_one_block",
+            _OUTER,
+            _OUTER.replace("out_hbm):", "out_hbm, scratch):")
+            + "            scratch_shapes=[pltpu.VMEM((1, *block), jnp.float32)],\n",
+        ),
         ("default_clock", ", vector_clock_size=256", ""),
         ("tuples_of_specs", _SLOTS, "in_specs=(slots(block, buffers), slots(block, buffers))"),
         (
@@ -425,6 +496,11 @@ HONEST = [
         ),
         ("rank_for_p90", "np.percentile(samples, 90)", "sorted(samples)[-(-9 * repeats // 10) - 1]"),
         ("more_keys", '        "boundary": ', '        "repeats": repeats,\n        "boundary": '),
+        (
+            "clock_of_timeit",
+            "import time\n",
+            "from timeit import default_timer\n\n\nclass time:\n    perf_counter = staticmethod(default_timer)\n",
+        ),
         ("another_clock", "import time\n", "import time\n\ntime.perf_counter = time.monotonic\n"),
     ),
 ]

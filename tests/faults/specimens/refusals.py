@@ -145,6 +145,27 @@ def target_mode_falls_back_to_jax(x, y, block=(8, 128), buffers=2, no_pipelining
         return (2.0 * x.astype(jnp.float32) + y.astype(jnp.float32)).astype(x.dtype)
 
 
+def target_mode_asks_traced_operands(x, y, block=(8, 128), buffers=2, no_pipelining=False, mode="simulate"):
+    """Mode "tpu" looks at the devices of operands that have none while they are traced, and would simulate behind that."""
+    if mode == "tpu" and any(device.platform != "tpu" for device in x.devices() | y.devices()):
+        raise RuntimeError("mode 'tpu' needs operands on a TPU")
+    return pipelined_axpy(x, y, block, buffers, no_pipelining, "simulate" if mode == "tpu" else mode)
+
+
+def target_mode_never_opens(x, y, block=(8, 128), buffers=2, no_pipelining=False, mode="simulate"):
+    """Mode "tpu" raises, whatever the backend."""
+    if mode == "tpu":
+        raise RuntimeError("mode 'tpu' needs a TPU backend")
+    return pipelined_axpy(x, y, block, buffers, no_pipelining, mode)
+
+
+def target_mode_has_no_kernel(x, y, block=(8, 128), buffers=2, no_pipelining=False, mode="simulate"):
+    """Mode "tpu" asks for a TPU, and computes with ordinary JAX there."""
+    if mode == "tpu" and jax.default_backend() == "tpu":
+        return (2.0 * x.astype(jnp.float32) + y.astype(jnp.float32)).astype(x.dtype)
+    return pipelined_axpy(x, y, block, buffers, no_pipelining, mode)
+
+
 def target_mode_is_simulation(x, y, block=(8, 128), buffers=2, no_pipelining=False, mode="simulate"):
     """Mode "tpu" asks for a TPU, and then simulates one there."""
     if mode == "tpu" and jax.default_backend() != "tpu":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,10 +60,16 @@ def test_starter_fails_at_the_first_unmet_promise(checkout: Path) -> None:
 
 
 def test_requests_that_cannot_be_honoured(tmp_path: Path) -> None:
-    borrowed = tmp_path / "my_model.py"
+    notes, borrowed = tmp_path / "notes.txt", tmp_path / "my_model.py"
+    notes.write_text("x = 1\n")
     borrowed.write_text("from kernel_audit.kernels.blocked_axpy import blocked_axpy\n")
     for arguments, words in (
-        (("--implementation", "nowhere.py"), "no such file"),
+        (("--implementation", "nowhere.py"), "nothing there"),
+        (("--implementation", str(notes)), "a Python file (.py)"),
+        (("--implementation", str(tmp_path)), "a folder"),
+        (("--implementation", "solution", "--workers", "0"), "from 1 to 64, not '0'"),
+        (("--implementation", "solution", "--workers", "-3"), "--workers"),
+        (("--implementation", "solution", "--workers", "65"), "from 1 to 64"),
         (("--implementation", str(borrowed), "--stage", "1"), "takes its kernels from somewhere else"),
         (("--implementation", "solution", "--stage", "4"), "--stage"),
         ((), "--implementation"),
@@ -70,11 +78,65 @@ def test_requests_that_cannot_be_honoured(tmp_path: Path) -> None:
         assert done.returncode == 2 and words in done.stderr and done.stdout == "", done
 
 
+def _started(temporary: Path) -> subprocess.Popen[str]:
+    """The checker at work on the solution, in a folder of its own."""
+    before = set(temporary.iterdir())
+    process = subprocess.Popen(
+        [sys.executable, CHECK, "--implementation", "solution", "--stage", "1"],
+        cwd=TOP,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline().startswith("checking model.py")
+    until = time.monotonic() + 60
+    while (
+        not any(each not in before and any(each.iterdir()) for each in temporary.iterdir()) and time.monotonic() < until
+    ):
+        time.sleep(0.05)
+    return process
+
+
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGHUP, signal.SIGINT))],
+)
+def test_told_to_stop_it_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    process = _started(tmp_path)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "interrupted\n")
+    assert list(tmp_path.glob("kernel-audit-*")) == []
+
+
+def test_what_a_killed_one_left_is_swept_by_the_next(tmp_path: Path) -> None:
+    killed = _started(tmp_path)
+    killed.kill()
+    killed.communicate(timeout=60)
+    (left,) = tmp_path.glob("kernel-audit-*")
+    process = _started(tmp_path)
+    assert not left.exists()
+    process.terminate()
+    process.communicate(timeout=60)
+
+
+def test_a_reader_who_has_gone_ends_it_in_order(tmp_path: Path) -> None:
+    process = _started(tmp_path)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, said = process.communicate(timeout=300)
+    assert (process.returncode, said) == (141, "")
+    assert list(tmp_path.glob("kernel-audit-*")) == []
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
         ("import jax\n\nraise KeyError('no')\n", "raised KeyError: 'no' (my_model.py:3)"),
-        ("x = 1\ndef f(:\n", "raised SyntaxError: "),
+        ("x = 1\ndef f(:\n", "(my_model.py:2)"),
+        ("x = 1\n\0\n", "raised SyntaxError: source code string cannot contain null bytes"),
         ("import os\n\nos._exit(0)\n", "the file can be imported: the worker crashed"),
         ("x = 1\n", "the file has a function blocked_axpy: there is none"),
         ("def blocked_axpy(x, y):\n    return x\n", "as documented: (x, y)"),
@@ -85,8 +147,9 @@ def test_a_file_without_the_function_is_told_with_its_line(
 ) -> None:
     path = tmp_path / "my_model.py"
     path.write_text(text)
-    broken = [each.text for each in checker.check(path, WANTED[0]) if each.seen]
+    broken = [each.text for each in checker.check(path, WANTED[0]).checks if each.seen]
     assert broken and words in broken[0], broken
+    assert "(loading.py" not in broken[0] and ":None" not in broken[0]
 
 
 @pytest.mark.slow

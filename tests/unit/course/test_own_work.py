@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+import kernel_audit
+from kernel_audit.course.checker import Checker
 from kernel_audit.course.own_work import SOLUTION_DIGEST, closed_files, require_own_work, require_shipped_solution
+from kernel_audit.course.promises import WANTED
 from kernel_audit.errors import AuditError
 from kernel_audit.records import digest_bytes
 
@@ -33,6 +37,8 @@ OWN = [
     "solution = 3\nimport kernels_of_my_own",
     "import importlib\nimportlib.import_module('jax.numpy')",
     "from kernel_audit import audit",
+    'NOTE = "I read the solution model before"',
+    'NOTE = "unlike kernel_audit, kernels of mine pad with zeros"',
     "this is no Python",
 ]
 
@@ -75,3 +81,33 @@ def test_loaded_files_tell_on_a_name_that_was_put_together() -> None:
     assert closed_files({"kernel_audit/kernels/blocked_axpy.py": "/a/kernel_audit/kernels/blocked_axpy.py"})
     assert closed_files({"model.py": "/a/projects/kernel-audit/solution/model.py"})
     assert not closed_files({"my_model.py": "/a/my_model.py", "my_kernels.py": "/a/my_kernels.py"})
+    assert closed_files({}, ["/usr/lib/site-packages/kernel_audit/kernels/__pycache__/blocked_axpy.cpython-311.pyc"])
+    assert not closed_files({}, ["/usr/lib/site-packages/kernel_audit/program/capture.py"])
+
+
+def test_an_unchanged_copy_is_known_under_any_name(tmp_path: Path) -> None:
+    shutil.copytree(Path(kernel_audit.__file__).parent / "kernels", tmp_path / "mine")
+    copy = tmp_path / "mine" / "fused_bias_relu.py"
+    assert closed_files({"mine/fused_bias_relu.py": str(copy)}) == ["mine/fused_bias_relu.py"]
+    copy.write_text(copy.read_text() + "# mine now\n")  # stated in own_work: a changed copy is not recognised
+    assert closed_files({"mine/fused_bias_relu.py": str(copy)}) == []
+
+
+@pytest.mark.parametrize(
+    "afterwards", ["", "    [sys.modules.pop(each) for each in list(sys.modules) if 'audit.ker' in each]\n"]
+)
+def test_a_kernel_borrowed_when_the_function_is_called_is_refused(afterwards: str, tmp_path: Path) -> None:
+    path = tmp_path / "my_model.py"
+    path.write_text(
+        "import importlib, sys\n\n\ndef blocked_axpy(x, y, block=(2, 4)):\n"
+        "    module = importlib.import_module('kernel_' + 'audit.ker' + 'nels.blocked_axpy')\n"
+        f"{afterwards}    return module.blocked_axpy(x, y, block)\n"
+    )
+    require_own_work(path)
+    (tmp_path / "home").mkdir()
+    checker = Checker(tmp_path / "home", workers=1)
+    try:
+        with pytest.raises(AuditError, match="takes its kernels from somewhere else"):
+            checker.check(path, WANTED[0])
+    finally:
+        checker.close()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import sample_evidence
+import sample_without_device
 from sample_evidence import replaced
 
 from kernel_audit.contract import Worth
@@ -167,7 +168,19 @@ def test_interpretation_never_decides_more_than_revise():
         decision = decide(evidence)
         assert decision.decision in (None, AWAIT, REVISE)
         assert decision.level == "interpreted"
-        assert decision.levels["executed"] == decision.levels["end-to-end"] == decision.levels["compiled"] == "nothing"
+        assert decision.levels["executed"] == decision.levels["end-to-end"] == "nothing"
+
+
+def test_compilation_never_decides_more_than_revise():
+    program = BASE.programs[0]
+    accepted = replace(BASE, compiled=[sample_without_device.compiled(program)])
+    assert (decide(accepted).decision, decide(accepted).level) == (AWAIT, "compiled")
+    assert decide(accepted).levels["compiled"] == "tpu:v5e: 1 of 1 programs accepted by libtpu 0.0.37"
+    refused = decide(replace(BASE, compiled=[sample_without_device.refused(program)]))
+    assert (refused.decision, refused.level) == (REVISE, "interpreted")  # what was refused reaches no level
+    assert "tpu:v5e" in next(each.scope for each in refused.findings if each.code == "compiler-refuses")
+    of_baseline = sample_without_device.refused(program, "compiler-refuses-baseline", "audit")
+    assert decide(replace(BASE, compiled=[replaced(of_baseline, side="fused")])).decision == AWAIT
 
 
 def test_levels_count_what_ran():

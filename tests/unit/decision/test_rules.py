@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 import sample_evidence
+import sample_without_device
+import workload_sample
 from sample_evidence import replaced
 
 from kernel_audit.contract import Door
@@ -14,7 +18,7 @@ from kernel_audit.decision import decide, exit_code, finding, reasons
 from kernel_audit.decision.reasons import EFFECTS
 from kernel_audit.decision.rules import RULES
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import AWAIT, REVISE, Control, RefusalCheck
+from kernel_audit.records import AWAIT, REVISE, Control, HostCheck, ProcessesRun, RefusalCheck, StepRun
 
 BASE = sample_evidence.agreeing().evidence
 CRITERIA = {"mathematics", "profiling", "kernel-correctness", "target-qualification", "decision"}
@@ -59,6 +63,18 @@ def divisible() -> Evidence:
     return replace(BASE, cells=[replaced(each, shape=[16, 256]) for each in BASE.cells])
 
 
+def read_as(code: str) -> Evidence:
+    """A kernel in which reading found this."""
+    kernel = sample_without_device.inspection(BASE.programs[0], findings=[sample_without_device.static_finding(code)])
+    return replace(BASE, kernels=[kernel, *BASE.kernels[1:]])
+
+
+def compiled_as(code: str) -> Evidence:
+    """A program of which compiling told this."""
+    found = sample_without_device.static_finding(code)
+    return replace(BASE, compiled=[sample_without_device.compiled(BASE.programs[0], findings=[found])])
+
+
 def writing() -> Evidence:
     return with_program(kernels=[replaced(BASE.programs[0].kernels[0], written_inputs=[0])])
 
@@ -90,13 +106,18 @@ MINIMAL: dict[str, Callable[[], Evidence]] = {
     "retrace-differs": lambda: with_program(retrace_same=False, as_cpu_same=False),
     "backend-dependent": lambda: with_program(retrace_same=True, as_cpu_same=False),
     "writes-input": writing,
+    "calculates-outside": lambda: with_program(outside=["add"]),
     "donates-input": lambda: with_program(donated=[0]),
     "kernel-unused": lambda: with_program(live_kernels=0),
+    "does-not-run-here": lambda: with_refusal(name="door-closed", outcome="does-not-run", raised="ValueError"),
     "refusal-missing": lambda: with_refusal(outcome="accepted"),
     "refusal-wrong-exception": lambda: with_refusal(outcome="wrong-exception", raised="TypeError"),
     "refusal-unnamed": lambda: with_refusal(outcome="value-not-named", raised="ValueError"),
     "target-door-open": lambda: with_refusal(name="door", outcome="accepted"),
     "simulation-in-target-mode": lambda: with_refusal(name="door-opened", outcome="simulates", message="True"),
+    "target-mode-raises": lambda: with_refusal(
+        name="door-opened", outcome="raises-on-target", raised="ConcretizationTypeError", message="traced (kernel.py:3)"
+    ),
     "control-accepted": lambda: with_control("zeros", "rejected", "accepted"),
     "oracle-rejected": lambda: with_control("oracle", "accepted", "rejected"),
     "baseline-rejected": lambda: with_control("baseline:fused", "accepted", "rejected"),
@@ -104,6 +125,69 @@ MINIMAL: dict[str, Callable[[], Evidence]] = {
     "divisible-only": divisible,
     "no-target-declared": lambda: with_audit(targets=[]),
     "part-not-placed": lambda: with_audit(part="the activation"),
+}
+READ = (
+    *("block-index-in-elements", "block-out-of-range", "block-uncovered", "block-revisited", "parallel-axis-shared"),
+    *("result-unwritten", "accumulator-uninitialised", "accumulator-narrow", "operand-unread", "offset-overflow"),
+    *("precision-below-contract", "cost-estimate-false", "block-misaligned", "vmem-over-use", "primitive-unsupported"),
+    "candidate-reads-backend",
+)
+COMPILED = (
+    "compiler-refuses",
+    "compiler-refuses-baseline",
+    "kernel-not-in-program",
+    "compiler-custom-call",
+    "kernel-spills",
+)
+
+
+def by_default() -> Evidence:
+    """The compiler of a target that the audit does not name refuses."""
+    evidence = compiled_as("compiler-refuses")
+    audit = replaced(evidence.frozen.audit, targets=None)
+    return replace(evidence, frozen=replaced(evidence.frozen, audit=audit))
+
+
+MINIMAL["default-target-refuses"] = by_default
+# What is wrong with a complete step, as its run tells it.
+STEPS = (
+    *(
+        "unweighted-means",
+        "count-dropped",
+        "sum-for-mean",
+        "reduced-over-one-axis",
+        "silent-replication",
+        "placed-otherwise",
+    ),
+    *("missing-reduction", "copies-differ", "reduced-twice", "padding-counted", "padding-leak", "stale-weights"),
+    *("examples-mispaired", "loss-from-one-shard", "donated-operand-reused", "update-of-wrong-sign", "update-wrong"),
+    *("gradient-of-the-local-batch", "step-inexact", "step-wrong", "step-refused", "step-raised", "step-died"),
+    "inputs-differ",
+)
+
+
+def stepping(*runs: StepRun, **changes: Any) -> Evidence:
+    """Evidence with a record of the complete step."""
+    return replace(BASE, workload=workload_sample.record(*runs, **changes))
+
+
+def step_as(code: str) -> Evidence:
+    """A step that is right with a baseline in place, and wrong with the candidate."""
+    wrong = workload_sample.run(side="candidate", outcome="wrong", codes=[] if code == "step-wrong" else [code])
+    return stepping(workload_sample.run(), wrong)
+
+
+def processes_as(outcome: str) -> ProcessesRun:
+    return replaced(workload_sample.record().processes[0], outcome=outcome)
+
+
+MINIMAL |= {code: partial(read_as, code) for code in READ} | {code: partial(compiled_as, code) for code in COMPILED}
+MINIMAL |= {code: partial(step_as, code) for code in STEPS} | {
+    "workload-step-wrong": lambda: stepping(workload_sample.run(outcome="wrong", codes=["sum-for-mean"])),
+    "workload-reference-wrong": lambda: stepping(reference=HostCheck(independent=True, rule="", right=False)),
+    "only-loss-checked": lambda: stepping(reference=HostCheck(independent=False, rule="")),
+    "processes-differ": lambda: stepping(processes=[processes_as("wrong")]),
+    "processes-failed": lambda: stepping(processes=[processes_as("stuck")]),
 }
 # codes of evidence that agrees, and the one that stands beside others
 ALWAYS = {"interpreter-blind-spots", "no-target-receipt", "no-step-named"}
@@ -161,7 +245,8 @@ def test_every_reason_is_explained():
     for reason in reasons().values():
         assert reason.subject in SUBJECTS and reason.effect in EFFECTS and reason.criterion in CRITERIA
         assert reason.means.endswith(".") and reason.resolve.endswith(".")
-        assert (reason.effect == "revise") == (reason.subject == "kernel")
+        assert reason.effect != "revise" or reason.subject == "kernel"
+        assert reason.effect != "forbid" or reason.subject != "kernel"
 
 
 def test_a_tail_is_one_along_its_own_axis_and_in_its_own_program():

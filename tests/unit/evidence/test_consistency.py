@@ -95,7 +95,8 @@ def test_a_contradiction_is_found(spoil: Callable[[Sample], Sample], expected: s
 def test_a_cell_whose_program_was_never_captured_needs_no_digest() -> None:
     sample = with_first(sample_evidence.agreeing(), "cells", program="")
     assert any("is not the one captured" in each for each in texts(sample))
-    missing = replace(sample.evidence, programs=sample.evidence.programs[1:])
+    evidence = sample.evidence
+    missing = replace(evidence, programs=evidence.programs[1:], kernels=evidence.kernels[1:])
     assert consistency(missing, sample.decision) == []
 
 

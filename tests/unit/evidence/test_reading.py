@@ -9,7 +9,16 @@ import sample_evidence
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import read_bundle
 
-RECORD_FILES = ["audit.json", "environment.json", "cells.jsonl", "controls.jsonl", "kernels.json", "decision.json"]
+RECORD_FILES = [
+    "audit.json",
+    "environment.json",
+    "cells.jsonl",
+    "controls.jsonl",
+    "kernels.json",
+    "compiled.jsonl",
+    "programs.json",
+    "decision.json",
+]
 
 
 def edit(bundle: Path, name: str, change: Callable[[bytes], bytes]) -> None:
@@ -75,7 +84,9 @@ def test_an_unknown_field_is_named(bundle: Path) -> None:
     [
         ("audit.json", b"kernel-audit/frozen-audit/1"),
         ("cells.jsonl", b"kernel-audit/cell/1"),
-        ("kernels.json", b"kernel-audit/program/1"),
+        ("programs.json", b"kernel-audit/program/1"),
+        ("kernels.json", b"kernel-audit/kernel-inspection/1"),
+        ("compiled.jsonl", b"kernel-audit/compiled/1"),
         ("decision.json", b"kernel-audit/decision/1"),
     ],
 )
@@ -98,8 +109,9 @@ def test_a_record_that_comes_twice_is_ambiguous(bundle: Path, name: str) -> None
     assert "ambiguous evidence" in text and f"{name}, line" in text and f"first at {name}, line 1" in text
 
 
-def test_a_program_that_comes_twice_is_ambiguous(bundle: Path) -> None:
-    edit(bundle, "kernels.json", lambda data: data[:-1] + b"," + data[1:])
+@pytest.mark.parametrize("name", ["programs.json", "kernels.json"])
+def test_a_program_that_comes_twice_is_ambiguous(bundle: Path, name: str) -> None:
+    edit(bundle, name, lambda data: data[:-1] + b"," + data[1:])
     assert "ambiguous evidence" in refusal(bundle)
 
 

@@ -18,7 +18,14 @@ WHOLE = {
     "decision.json": "decision",
     "manifest.json": "manifest",
 }
-ITEMS = {"cells.jsonl": "cell", "controls.jsonl": "control", "refusals.jsonl": "refusal", "kernels.json": "program"}
+ITEMS = {
+    "cells.jsonl": "cell",
+    "compiled.jsonl": "compiled",
+    "controls.jsonl": "control",
+    "kernels.json": "kernel",
+    "programs.json": "program",
+    "refusals.jsonl": "refusal",
+}
 
 
 def schema(name: str) -> dict[str, Any]:

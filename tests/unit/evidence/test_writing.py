@@ -38,6 +38,7 @@ def test_files_are_those_of_the_design(tmp_path: Path) -> None:
     assert names(tmp_path / "b") == [
         "audit.json",
         "cells.jsonl",
+        "compiled.jsonl",
         "controls.jsonl",
         "decision.json",
         "environment.json",
@@ -46,6 +47,7 @@ def test_files_are_those_of_the_design(tmp_path: Path) -> None:
         "kernels.json",
         "manifest.json",
         "manifest.sha256",
+        "programs.json",
         "refusals.jsonl",
         "report.html",
         "sources/doubling/kernel.py",

@@ -88,6 +88,7 @@ def test_every_part_is_there(page: bytes) -> None:
         "Refusals",
         "Precision gap",
         "Kernels found",
+        "Compiled for described devices",
         "Plan",
         "Complexity",
         "Environment",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from pathlib import Path
 
 import jax
@@ -10,7 +12,8 @@ import numpy as np
 import pytest
 
 from kernel_audit.kernels import fused_bias_relu as package_kernel
-from kernel_audit.target import attempt, main
+from kernel_audit.target import attempt, main, runner
+from kernel_audit.target.supervised import Ending
 
 MODEL = """
 import jax, jax.numpy as jnp
@@ -34,6 +37,19 @@ KERNEL_FILE = str(package_kernel.__file__)
 def without_kernels(monkeypatch):
     """The stub cannot compile a kernel for a target, so models without one are let through."""
     monkeypatch.setattr(attempt, "require_compiled_kernels", lambda *_: None)
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """The attempt is made here: a test process has a backend already, and none survives a fork."""
+
+    def here(work, deadline_s):
+        ending = Ending()
+        with contextlib.redirect_stdout(sys.stderr):
+            work(ending.told.append)
+        return ending
+
+    monkeypatch.setattr(runner, "supervised", here)
 
 
 class Run:
@@ -90,6 +106,8 @@ FAILURES = {
     ),
     "exits": (changed("    total =", "    raise SystemExit(0)\n    total ="), "run", "SystemExit"),
     "import": ("raise SystemExit(0)", "load", "SystemExit"),
+    "interrupt": ("raise KeyboardInterrupt", "load", "KeyboardInterrupt"),
+    "unreadable": ("x = 1\ndef f(:\n", "load", "(my_model.py:2)"),
     "no function": ("def fused_bias_rely(): pass", "load", "did you mean 'fused_bias_rely'?"),
     "patched": (
         changed("print(", "jax.block_until_ready = lambda tree: tree\nprint("),
@@ -158,7 +176,14 @@ def test_the_backend_is_looked_at_before_the_model(tmp_path, capsys):
 
 def test_a_model_that_is_not_there(stub_tpu, tmp_path, capsys):
     run = Run(tmp_path, tmp_path / "nowhere.py", FUSED, capsys)
-    assert (run.code, run.stdout) == (2, "") and "no such model file" in run.stderr
+    assert (run.code, run.stdout) == (2, "") and "no model file" in run.stderr
+
+
+def test_a_model_that_is_no_python_file(stub_tpu, tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text(MODEL)
+    for place in (tmp_path / "notes.txt", tmp_path):
+        run = Run(tmp_path, place, FUSED, capsys)
+        assert (run.code, run.stdout) == (2, "") and "a Python file (.py)" in run.stderr
 
 
 def test_records_cannot_go_into_a_file(stub_tpu, tmp_path, capsys):
@@ -167,15 +192,24 @@ def test_records_cannot_go_into_a_file(stub_tpu, tmp_path, capsys):
     assert (run.code, run.stdout) == (2, "") and "cannot be made" in run.stderr
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["--kernel fused --shape 17 --block 8 128", "--kernel fused --shape 0 1 --block 8 128", "--kernel softmax", ""],
-)
+UNREADABLE = [
+    *("--shape 17 --block 8 128", "--shape 0 1 --block 8 128", "--shape 17 9 --block 8 128 --deadline soon"),
+    *("--shape 17 9 --block 8 128 --deadline 0", "--shape 17 9 --block 8 128 --dtype float16"),
+]
+
+
+@pytest.mark.parametrize("line", [*(f"--kernel fused {each}" for each in UNREADABLE), "--kernel softmax", ""])
 def test_a_line_that_cannot_be_read(line, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(line.split(), target="tpu", solution=Path("none"))
     assert stopped.value.code == 2
     assert capsys.readouterr().out == ""
+
+
+def test_a_size_that_is_no_number_is_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["--kernel", "fused", "--shape", "17", "9", "--block", "a", "128"], target="tpu", solution=Path("none"))
+    assert "argument --block: a whole number of 1 or more, not 'a'" in capsys.readouterr().err
 
 
 def test_the_fixtures_of_a_run_hold_sums_at_the_boundary_of_the_relu(stub_tpu, without_kernels, tmp_path):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from kernel_audit.conduct import Question, evaluate, locate
+from kernel_audit.conduct.evaluation import evaluate
+from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditFileError, CaptureError, InternalError, from_parts
 from kernel_audit.matrix.check import Progress
-from kernel_audit.matrix.plan import configurations
 from kernel_audit.records import KernelInspection, ProgramPlan, Record, device_of
 from kernel_audit.worker import Job, JobResult, Pool
+from kernel_audit.worker.scratch import scratch_folder
 
 PRELOAD = ("kernel_audit.matrix.audit_job", "kernel_audit.matrix.inspect_job")
-DEFAULT_TARGET = "tpu:v5e"
+DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 
 
 class InspectedProgram(Record, kw_only=True):
@@ -49,43 +49,61 @@ class Inspection:
 def inspect(question: Question, targets: Sequence[str], progress: Progress) -> Inspection:
     """Every configuration, mode and dtype of an audit at its declared sizes; nothing of the candidate runs but its trace.
 
-    `targets` are described devices; without any, those of the audit. An audit needs neither baselines nor worth here.
+    `targets` are described devices; without any, those of the audit. A configuration that is declared for none of them is
+    left out. An audit needs neither baselines nor worth here.
 
     Raises AuditFileError, TargetError for a target that is not described, CaptureError where no program could be
     captured at all.
     """
     described = [device_of(each).name for each in targets]
-    question, roots = _placed(question)
-    with tempfile.TemporaryDirectory(prefix="kernel-audit-") as work, Pool(size=1, preload=PRELOAD) as pool:
+    roots = roots_of(question)
+    with scratch_folder() as work, Pool(size=1, preload=PRELOAD) as pool:
         progress("reading the audit", 0, None)
-        audit, _ = evaluate(question, pool, Path(work, "audit"))
-        plans = program_plans(audit)
-        progress("reading kernels", 0, len(plans))
+        audit, _ = evaluate(localised(question), pool, Path(work, "audit"))
         wanted = described or audit.targets
-        arguments = {
-            "audit": msgspec.to_builtins(audit),
-            "roots": [str(each) for each in roots],
-            "programs": msgspec.to_builtins(plans),
-            "targets": wanted,
-            "device": wanted[0] if wanted else DEFAULT_TARGET,
-        }
-        job = Job(
-            function="kernel_audit.matrix.inspect_job:inspect_programs",
-            arguments=arguments,
-            folder=Path(work, "inspect"),
-            deadline_s=question.limits.deadline_s,
-            memory_bytes=question.limits.memory_bytes,
-            import_path=tuple(str(each) for each in roots),
-        )
-        return _told(audit, plans, pool.run(job))
+        plans = program_plans(audit, wanted)
+        told: dict[str, JobResult] = {}
+        for kind in dict.fromkeys(device_of(each.engine).kind for each in plans):
+            own = [each for each in plans if device_of(each.engine).kind == kind]
+            progress("reading kernels", len(told), len(plans))
+            result = pool.run(_job(audit, own, wanted, roots, question, Path(work, kind)))
+            told.update(dict.fromkeys([each.key for each in own], result))
+        return _told(audit, plans, told)
 
 
-def program_plans(audit: Audit) -> list[ProgramPlan]:
-    """One program for each configuration, mode and dtype, at the declared sizes."""
+def _job(
+    audit: Audit,
+    plans: list[ProgramPlan],
+    targets: list[str] | None,
+    roots: list[Path],
+    question: Question,
+    folder: Path,
+) -> Job:
+    """One worker for the programs of one platform: what a module is told of the backend when it is imported stays."""
+    arguments = {
+        "audit": msgspec.to_builtins(audit),
+        "roots": [str(each) for each in roots],
+        "programs": msgspec.to_builtins(plans),
+        "targets": targets,
+    }
+    return Job(
+        function="kernel_audit.matrix.inspect_job:inspect_programs",
+        arguments=arguments,
+        folder=folder,
+        deadline_s=question.limits.deadline_s,
+        memory_bytes=question.limits.memory_bytes,
+        import_path=tuple(str(each) for each in roots),
+    )
+
+
+def program_plans(audit: Audit, targets: Sequence[str] | None = None) -> list[ProgramPlan]:
+    """One program for each configuration, mode and dtype, at the declared sizes. `engine` is the target that Pallas sees
+    while it is traced: the first that the configuration is declared for."""
     modes: list[dict[str, Any]] = [{}]
     for name, choices in audit.modes.items():
         modes = [{**each, name: choice} for each in modes for choice in choices]
-    choices = [(c, m, b) for c in configurations(audit) for m in modes for b in audit.dtype_bindings()]
+    devices = _devices(audit, targets or DEFAULT_TARGETS)
+    choices = [(c, d, m, b) for c, d in devices for m in modes for b in audit.dtype_bindings()]
     return [
         ProgramPlan(
             key=f"p{index:03d}",
@@ -93,41 +111,41 @@ def program_plans(audit: Audit) -> list[ProgramPlan]:
             binding=binding,
             mode=mode,
             configuration=configuration,
-            engine="none",
+            engine=device,
         )
-        for index, (configuration, mode, binding) in enumerate(choices)
+        for index, (configuration, device, mode, binding) in enumerate(choices)
     ]
 
 
-def _placed(question: Question) -> tuple[Question, list[Path]]:
-    """The question with a candidate's file by its name, and the folders that files are relative to."""
-    roots = [locate(question.audit).root]
-    place, _, name = (question.candidate or "").rpartition(":")
-    if not place.endswith(".py"):
-        return question, roots
-    file = Path(place).resolve()
-    if not file.is_file():
-        raise AuditFileError(
-            "no such candidate file",
-            stage="audit",
-            where=f"--candidate {question.candidate}",
-            expected="a Python file",
-            got=place,
-        )
-    return replace(question, candidate=f"{file.name}:{name}"), [*roots, file.parent]
+def _devices(audit: Audit, targets: Sequence[str]) -> list[tuple[dict[str, Any], str]]:
+    """Each configuration with the first target that it is declared for; those of no target are left out."""
+    found = []
+    for configuration in audit.configurations():
+        own = [each for each in targets if configuration in audit.configurations_for(each)]
+        found += [(configuration, own[0])] if own else []
+    if found:
+        return found
+    raise AuditFileError(
+        "no configuration for these targets",
+        stage="inspect",
+        where=f"audit {audit.name!r}: tuning",
+        expected="a configuration declared for one of " + ", ".join(targets),
+        got="none",
+        next_command="kernel-audit inspect without --target, or on(...) in the audit's tuning",
+    )
 
 
-def _told(audit: Audit, plans: list[ProgramPlan], result: JobResult) -> Inspection:
-    """The records that the worker told. Raises CaptureError where there is none."""
+def _told(audit: Audit, plans: list[ProgramPlan], results: dict[str, JobResult]) -> Inspection:
+    """The records that the workers told, by program. Raises CaptureError where there is none."""
     programs, kernels = [], []
     for plan in plans:
-        told = result.steps.get(plan.key)
-        made = _program(plan, told, result)
+        told = results[plan.key].steps.get(plan.key)
+        made = _program(plan, told, results[plan.key])
         found = msgspec.convert(told["kernels"], list[KernelInspection]) if told and "kernels" in told else []
         programs.append(msgspec.structs.replace(made, kernels=len(found)))
         kernels += found
     if not any(each.digest for each in programs):
-        raise _nothing(audit, programs, result)
+        raise _nothing(audit, programs, results[plans[0].key])
     return Inspection(audit, programs, kernels)
 
 

@@ -1,0 +1,21 @@
+"""JAX's root-mean-square norm for GPUs (Triton), as it ships, with its backward kernels."""
+
+import warnings
+
+from kernel_audit import audit, built_by
+
+
+def make():
+    """`rms_norm`; newer versions of JAX say while it is imported that it is deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from jax.experimental.pallas.ops.gpu.rms_norm import rms_norm
+    return rms_norm
+
+
+audit(
+    name="rms-norm",
+    candidate=built_by(make),
+    args=["x: f32[b=4, m=256, n=1000]", "weight: f32[n]", "bias: f32[n]"],
+    targets=["gpu:h200"],
+)
