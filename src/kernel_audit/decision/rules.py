@@ -220,7 +220,7 @@ def target_missing(evidence: Evidence) -> list[Finding]:
         found.append(finding("no-target-receipt", f"nothing was run on {scope}", scope=scope))
     else:
         found.append(finding("no-target-declared", "targets=[]: no device could settle what the kernel is worth"))
-    if audit.worth.step is None:
+    if audit.worth.step is None and audit.workload is None:
         found.append(finding("no-step-named", f"worth: {audit.worth.objective}, in no step"))
     return found
 
@@ -229,6 +229,8 @@ def part_not_placed(evidence: Evidence) -> list[Finding]:
     """Whether the audit places the kernel in a workload: a step and the part of it, or neither."""
     audit = evidence.frozen.audit
     step, part = audit.worth.step, audit.part
+    if audit.workload is not None:
+        step = audit.workload.step.text
     if bool(step) == bool(part):
         return []
     return [finding("part-not-placed", f"part {part!r} of no step" if part else f"step {step!r}, no part of it named")]

@@ -88,9 +88,9 @@ class _Exporter:
         """The function itself, or the factory of the complete step with it in place."""
         if step is None:
             return function
-        return sharded_step(
-            load_function(msgspec.convert(step, FunctionRef), self.roots), function, self.target["devices"]
-        )
+        options = as_keywords(self.audit.workload.options) if self.audit.workload is not None else {}
+        factory = load_function(msgspec.convert(step, FunctionRef), self.roots)
+        return sharded_step(factory, function, self.target["devices"], options)
 
     def exported(self, function: Callable[..., Any], plan: ProgramPlan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What is known of one program before any compiler saw it: kernels, refusal, seconds; and its bytes."""

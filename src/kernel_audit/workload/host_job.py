@@ -83,10 +83,10 @@ def references(
         return
     for partition in cut:
         steps.begin(partition.name)
-        steps.finish(partition.name, {}, _expected(host, partition))
+        steps.finish(partition.name, {}, expected_values(host, partition))
 
 
-def _expected(host: Host, partition: StepPartition) -> Arrays:
+def expected_values(host: Host, partition: StepPartition) -> Arrays:
     """ "loss" and "gradient:w", "state:w" of each update; "initial:w"; "shard-..." of each device's own examples, zeros where
     it has none; "repeated-..." of the first update on repeated examples."""
     workload, operands = host.workload, host.operands(partition.examples)
@@ -115,7 +115,7 @@ def _checked(host: Host, partitions: list[StepPartition]) -> dict[str, Any]:
     workload = host.workload
     counts = sorted({each.examples for each in partitions})
     told: dict[str, Any] = {
-        "rule": (host.inputs.__doc__ or "").strip() if host.inputs else "",
+        "rule": " ".join((host.inputs.__doc__ or "").split()) if host.inputs else "",
         "inputs": {str(n): digests(drawn(workload, host.inputs, n)) for n in counts},
     }
     if host.function is None:
