@@ -192,6 +192,15 @@ MINIMAL |= {code: partial(step_as, code) for code in STEPS} | {
 # codes of evidence that agrees, and the one that stands beside others
 ALWAYS = {"interpreter-blind-spots", "no-target-receipt", "no-step-named"}
 BESIDE = {"nothing-judged": nothing_compared}
+# Those of a profile have tests of their own: test_profile_rules.py.
+PROFILE = {
+    "dispatch-time",
+    "logical-device-time-as-throughput",
+    "model-as-time",
+    "no-persuasive-region",
+    "not-warm",
+    "share-is-conditional",
+}
 
 
 def codes(evidence: Evidence) -> set[str]:
@@ -237,7 +246,7 @@ def test_nothing_judged_is_not_said_of_a_kernel_that_never_ran():
 
 
 def test_every_code_has_a_rule():
-    reached = {*MINIMAL, *ALWAYS, *BESIDE}
+    reached = {*MINIMAL, *ALWAYS, *BESIDE, *PROFILE}
     assert set(reasons()) == reached
 
 
