@@ -17,6 +17,7 @@ _HOMES = {
     "between": "kernel_audit.contract.words",
     "built_by": "kernel_audit.contract.words",
     "capture": "kernel_audit.program",
+    "complete_step": "kernel_audit.contract.workload",
     "control": "kernel_audit.contract.words",
     "derived": "kernel_audit.contract.words",
     "door": "kernel_audit.contract.words",

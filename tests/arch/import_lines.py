@@ -31,8 +31,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "matrix": MEASURING_BASE | {OUTSIDE},
     "target": MEASURING_BASE | {"matrix", OUTSIDE},  # results of a target are compared by the one function for all
     "timing": MEASURING_BASE | {"target", OUTSIDE},
-    "profile": MEASURING_BASE | {"target", OUTSIDE},
-    "workload": MEASURING_BASE | {"target", "timing", "profile", OUTSIDE},
+    "profile": MEASURING_BASE | {"matrix", "target", OUTSIDE},  # a step is loaded as any function of an audit is
+    "workload": MEASURING_BASE | {"matrix", "target", "timing", "profile", OUTSIDE},  # its jobs load what cells load
     "kernels": frozenset({"contract", OUTSIDE}),
     # The judging half: plain data in, plain data out.
     "evidence": BOTTOM | {"contract"},

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kernel_audit import audit, multiple, on, refuse, row_permutation, sequence, step_time, ulp, values
+from kernel_audit import audit, complete_step, multiple, on, refuse, row_permutation, sequence, step_time, ulp, values
 from kernel_audit.contract import declared
 from kernel_audit.errors import AuditFileError
 
@@ -30,6 +30,12 @@ def declare(**changes: Any) -> None:
     """Declares the audit of the page's example with some words changed."""
     words = {"baselines": [ordinary], "args": ["x: f32[m=64, n=256]"], "worth": step_time(None, 0.02)}
     audit(**{**words, **changes})(candidate)
+
+
+def stepping(worth: Any = None, **changes: Any) -> None:
+    """Declares an audit whose workload has some words changed."""
+    right = {"examples": "m", "state": {"w": 0}, "loss": 1, "args": ["x: f32[m=64, n=8]", "w: f32[n]"]}
+    declare(workload=complete_step("train.py:step", **{**right, **changes}), worth=worth or step_time(None, 0.02))
 
 
 def twice() -> None:
@@ -63,6 +69,16 @@ MISTAKES: dict[str, Callable[[], None]] = {
     '`invariants=[row_permutation("m")]` without `results`': lambda: declare(invariants=[row_permutation("m")]),
     '`refuses=[refuse("nothing", raises=ValueError)]`': lambda: declare(refuses=[refuse("nothing", raises=ValueError)]),
     "`worth=step_time(None, 2)`": lambda: declare(worth=step_time(None, 2)),
+    '`workload="train.py:step"`': lambda: declare(workload="train.py:step"),
+    '`workload=complete_step(..., examples="rows")`': lambda: stepping(examples="rows"),
+    "`workload=complete_step(..., state={})`": lambda: stepping(state={}),
+    '`workload=complete_step(..., state={"x": 0})`, x having examples': lambda: stepping(state={"x": 0}),
+    '`workload=complete_step(..., state={"w": 0}, loss=0)`': lambda: stepping(loss=0),
+    "`workload=complete_step(..., within=1)`": lambda: stepping(within=1),
+    '`workload=complete_step(..., region="the loop")`': lambda: stepping(region="the loop"),
+    '`workload=complete_step(..., remat="some")`': lambda: stepping(remat="some"),
+    '`workload=complete_step(..., parameters="bf16")`, w being float32': lambda: stepping(parameters="bf16"),
+    '`worth=step_time("other.py:step", 0.1)` beside a workload': lambda: stepping(step_time("other.py:step", 0.1)),
     '`part=" "`': lambda: declare(part=" "),
     "a lambda as a baseline": lambda: declare(baselines=[lambda x: x]),
     "the same name twice": twice,

@@ -27,6 +27,7 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = [
         click.argument("audit", metavar="AUDIT"),
         click.option("--candidate", metavar="PLACE", help="Audit this function instead: file.py:name or module:name."),
+        click.option("--candidate-step", metavar="PLACE", help="A complete step of the candidate's own, beside the audit's."),
         click.option("--cells", metavar="PART", help="Only a fixture sequence, or cells whose id contains PART."),
         click.option("--quick", is_flag=True, help="Only the shapes that the audit states; none derived from blocks."),
         click.option("--deadline", "deadline_s", type=click.FloatRange(0.1, 86400.0), default=60.0, show_default=True,
@@ -45,6 +46,7 @@ def question_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def question(
     audit: str,
     candidate: str | None,
+    candidate_step: str | None,
     cells: str | None,
     quick: bool,
     deadline_s: float,
@@ -59,6 +61,7 @@ def question(
     return Question(
         audit=audit,
         candidate=candidate,
+        candidate_step=candidate_step,
         cells=cells,
         quick=quick,
         late_seed=late_seed,

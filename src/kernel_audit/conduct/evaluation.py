@@ -45,7 +45,23 @@ def evaluate(question: Question, pool: Pool, folder: Path) -> tuple[Audit, dict[
     audit = decode(encode(result.value["audit"]), Audit, where="the audit")
     if question.candidate is not None:
         audit = msgspec.structs.replace(audit, candidate=reference_to(question.candidate, where="--candidate"))
+    if question.candidate_step is not None:
+        audit = _with_step(audit, question.candidate_step)
     return audit, result.value["files"]
+
+
+def _with_step(audit: Audit, step: str) -> Audit:
+    """The audit with a complete step of the candidate's own."""
+    if audit.workload is None:
+        raise AuditFileError(
+            "a step of its own for the candidate, in an audit without a workload",
+            stage="audit",
+            where=f"--candidate-step {step}",
+            expected="workload=complete_step(...) in the audit: what the step is compared with",
+            got="no workload",
+        )
+    named = reference_to(step, where="--candidate-step")
+    return msgspec.structs.replace(audit, workload=msgspec.structs.replace(audit.workload, candidate_step=named))
 
 
 def _ending(result: JobResult) -> str:

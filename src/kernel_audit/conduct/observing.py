@@ -13,6 +13,7 @@ import msgspec
 from kernel_audit.conduct.compiling import COMPILE_PRELOAD, Compiled, compile_declared
 from kernel_audit.conduct.freezing import frozen_request
 from kernel_audit.conduct.question import Question, Request, reference_text, roots_of
+from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload
 from kernel_audit.decision import declared_targets
 from kernel_audit.evidence import Evidence, FrozenAudit
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
@@ -35,6 +36,7 @@ def observed(
         evidence, sources = evidence_of(question, request, matrix, files)
         if compiling:
             bench = Bench(pool, _fresh(work), roots_of(question), question.limits, request.audit)
+            evidence = replace(evidence, workload=examine_workload(laboratory, request.audit, progress))
             evidence = _with_compiled(evidence, compile_declared(bench, declared_targets(evidence), progress))
         return evidence, sources
 
@@ -57,7 +59,7 @@ def _with_compiled(evidence: Evidence, compiled: Compiled) -> Evidence:
 @contextmanager
 def laboratory_for(question: Question, work: Path) -> Iterator[tuple[Laboratory, Pool]]:
     roots = roots_of(question)  # what is not there is told before a worker is started
-    with Pool(size=question.workers, preload=COMPILE_PRELOAD) as pool:
+    with Pool(size=question.workers, preload=(*COMPILE_PRELOAD, *WORKLOAD_PRELOAD)) as pool:
         laboratory = Laboratory(pool, work, roots, question.limits, question.workers)
         try:
             yield laboratory, pool

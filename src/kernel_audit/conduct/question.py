@@ -12,17 +12,21 @@ from kernel_audit.evidence import Evidence
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.records import Decision, Record
 
+# fields of a Question that name functions -> how they are asked on the command line
+_OPTIONS = {"candidate": "--candidate", "candidate_step": "--candidate-step"}
+
 
 @dataclass(frozen=True)
 class Question:
     """What is asked: AUDIT as on the command line, and how.
 
-    `candidate` puts another function under the same contract. `cells` is a fixture sequence or a part of cell ids;
-    `quick` leaves out the shapes that are derived from blocks.
+    `candidate` puts another function under the same contract, `candidate_step` gives it a complete step of its own. `cells` is
+    a fixture sequence or a part of cell ids; `quick` leaves out the shapes that are derived from blocks.
     """
 
     audit: str
     candidate: str | None = None
+    candidate_step: str | None = None
     cells: str | None = None
     quick: bool = False
     late_seed: int | None = None
@@ -55,46 +59,58 @@ class Request(Record, kw_only=True):
 
 
 def localised(question: Question) -> Question:
-    """A candidate given as a path is referred to by its name in its folder."""
-    if (file := candidate_path(question)) is None:
-        return question
-    return replace(question, candidate=f"{file.name}:{str(question.candidate).rpartition(':')[2]}")
+    """Functions given as paths are referred to by their names in their folders."""
+    changed = {
+        name: f"{file.name}:{str(getattr(question, name)).rpartition(':')[2]}"
+        for name, file in _files_given(question).items()
+    }
+    return replace(question, **changed)
 
 
 def roots_of(question: Question) -> list[Path]:
-    """The folders that file references are relative to: the audit's, and that of a candidate put in its place."""
+    """The folders that file references are relative to: the audit's, and those of functions put in the place of its own."""
     roots = [locate(question.audit).root]
-    if (file := candidate_path(question)) is not None:
-        if file.parent != roots[0] and (roots[0] / file.name).exists():
+    for name, file in _files_given(question).items():
+        taken = [root for root in roots if file.parent != root and (root / file.name).exists()]
+        if taken:
             raise AuditFileError(
                 "a candidate file of the same name as a file beside the audit",
                 stage="audit",
-                where="--candidate",
+                where=_OPTIONS[name],
                 expected="a file name of its own",
                 got=file.name,
             )
-        roots.append(file.parent)
+        if file.parent not in roots:
+            roots.append(file.parent)
     return roots
 
 
-def candidate_path(question: Question) -> Path | None:
-    """The file of `--candidate`, None where there is none. Raises AuditFileError when it is not there."""
-    place, _, name = (question.candidate or "").rpartition(":")
-    if not place.endswith(".py"):
-        return None
-    if not Path(place).is_file():
-        raise AuditFileError(
-            "no such candidate file",
-            stage="audit",
-            where=f"--candidate {place}:{name}",
-            expected="a Python file",
-            got=place,
-        )
-    return Path(place).resolve()
+def given_files(question: Question) -> list[Path]:
+    """The files of `--candidate` and `--candidate-step`. Raises AuditFileError when one is not there."""
+    return list(_files_given(question).values())
+
+
+def _files_given(question: Question) -> dict[str, Path]:
+    found = {}
+    for name, option in _OPTIONS.items():
+        place, _, function = (getattr(question, name) or "").rpartition(":")
+        if not place.endswith(".py"):
+            continue
+        if not Path(place).is_file():
+            raise AuditFileError(
+                "no such candidate file",
+                stage="audit",
+                where=f"{option} {place}:{function}",
+                expected="a Python file",
+                got=place,
+            )
+        found[name] = Path(place).resolve()
+    return found
 
 
 def reference_text(question: Question) -> str:
-    """The question as it is typed, without folders: AUDIT, and the candidate put in its place."""
+    """The question as it is typed, without folders: AUDIT, and the functions put in the place of its own."""
     path, separator, name = question.audit.partition(":")
-    candidate = localised(question).candidate
-    return Path(path).name + separator + name + (f" --candidate {candidate}" if candidate else "")
+    local = localised(question)
+    given = [f" {option} {getattr(local, key)}" for key, option in _OPTIONS.items() if getattr(local, key)]
+    return Path(path).name + separator + name + "".join(given)

@@ -18,7 +18,9 @@ from kernel_audit.contract.model import (
     Probe,
     Refusal,
     Sequence,
+    StepPrecision,
     Values,
+    Workload,
     Worth,
 )
 from kernel_audit.contract.spec import parse_array
@@ -40,8 +42,10 @@ __all__ = [
     "Probe",
     "Refusal",
     "Sequence",
+    "StepPrecision",
     "TargetTuning",
     "Values",
+    "Workload",
     "Worth",
     "audit",
     "declared",

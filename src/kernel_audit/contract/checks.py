@@ -13,6 +13,7 @@ from kernel_audit.contract.model import Audit
 from kernel_audit.contract.spec import parse_array
 from kernel_audit.contract.tuning import TargetTuning, tables
 from kernel_audit.contract.words import FAMILIES, OBJECTIVES
+from kernel_audit.contract.workload import check_workload
 from kernel_audit.errors import AuditFileError, near
 from kernel_audit.records import encode
 
@@ -40,6 +41,7 @@ def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = Fal
     _check_worth(audit)
     _check_reach(audit)
     _check_tuning(audit)
+    check_workload(audit)
 
 
 def _check_types(audit: Audit) -> None:

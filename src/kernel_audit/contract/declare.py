@@ -31,6 +31,7 @@ from kernel_audit.contract.spec import parse_operands, require_judged
 from kernel_audit.contract.tuning import TargetTuning, Tuning, tables
 from kernel_audit.contract.words import Vary, derived
 from kernel_audit.contract.words import values as default_values
+from kernel_audit.contract.workload import StatedStep, workload_of
 from kernel_audit.errors import AuditFileError, near
 
 declared: list[Audit] = []
@@ -64,6 +65,7 @@ def audit(
     program_limit: int = 256,
     element_limit: int = 1 << 26,
     targets: list[str] | None = None,
+    workload: StatedStep | None = None,
     part: str = "",
     prediction: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -75,8 +77,8 @@ def audit(
     target; modes: parameters that must; fixed: other keywords.
     agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
     without it the first baseline is lifted to float64. probe: a builder of the kernel without its guard (words.probe). An audit
-    without `baselines` or `worth` can be inspected and compiled only. part: which named part of the workload the candidate is,
-    in words.
+    without `baselines` or `worth` can be inspected and compiled only. workload: the complete step that the candidate is a part
+    of, `complete_step(...)` (workload.py). part: which named part of the workload the candidate is, in words.
 
     Raises AuditFileError naming the key at fault.
     """
@@ -115,6 +117,7 @@ def audit(
             element_limit=element_limit,
             targets=targets,
             worth=worth or Worth(),
+            workload=workload_of(workload, operands, sizes, variables),
             part=part,
             prediction=prediction,
         )

@@ -189,6 +189,50 @@ class Worth(Record, kw_only=True):
     not_to_lose: dict[str, float] = {}
 
 
+class StepPrecision(Record, kw_only=True):
+    """Dtypes of the complete step: what it calculates in, what its parameters are kept in, what its results have."""
+
+    compute: str
+    parameters: str
+    output: str
+
+
+class Workload(Record, kw_only=True):
+    """The complete sharded step that the candidate is a part of, frozen: what it computes, on what, and who says what is right.
+
+    `step` makes the step: `step(local, mesh, counts, **options) -> (function, specs)` (docs/workload.md). `operands` are those
+    of the step, `declared` their stated sizes, `dims` sizes that a CPU can run. `examples` is the dimension along which
+    examples lie: operands that have it are split over all devices, the others are on every device. `state` maps an operand to
+    the place of the result that replaces it in the next step, `gradient` to that of its gradient, where the step gives one;
+    `loss` is the place of the loss.
+
+    `host` is the reference: host NumPy in float64, `host(*operands) -> (loss, {operand: gradient}, {operand: new value})`, of
+    any number of examples; None: nothing but a falling loss can be seen. `inputs(rng, dims) -> {operand: array}` makes the
+    operands from `default_rng(seed)`; None: standard normal, in order. `within` bounds loss, gradients and state after each of
+    `updates` steps: normwise relative to the reference. `candidate_step`: the step that comes with the candidate, where it has
+    one of its own. `region` is the candidate's place in the step, `remat` the checkpoint policy of the step.
+    """
+
+    step: FunctionRef
+    host: FunctionRef | None = None
+    inputs: FunctionRef | None = None
+    candidate_step: FunctionRef | None = None
+    options: dict[str, Any] = {}
+    operands: list[Operand]
+    declared: dict[str, int]
+    dims: dict[str, int]
+    examples: str
+    state: dict[str, int]
+    loss: int
+    gradient: dict[str, int] = {}
+    seed: int = 0
+    updates: int = 5
+    within: float = 1e-6
+    precision: StepPrecision
+    region: str = "local-arithmetic"
+    remat: str = "none"
+
+
 class Audit(Record, kw_only=True):
     """One question about one candidate, frozen. Its digest is the question's identity.
 
@@ -224,6 +268,7 @@ class Audit(Record, kw_only=True):
     element_limit: int = 1 << 26
     targets: list[str] | None = None
     worth: Worth = Worth()
+    workload: Workload | None = None
     part: str = ""
     prediction: str = ""
 

@@ -11,7 +11,7 @@ from kernel_audit.decision.review import review
 from kernel_audit.decision.rules import RULES, declared_targets
 from kernel_audit.decision.without_device import compiled_text
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import AWAIT, REVISE, Cell, Decision, Finding, Regime
+from kernel_audit.records import AWAIT, BASELINE, REVISE, Cell, Decision, Finding, Regime
 
 
 def decide(evidence: Evidence) -> Decision:
@@ -45,7 +45,7 @@ def _effect(finding: Finding) -> str:
 
 
 def _rank(finding: Finding) -> int:
-    return ("forbid", "revise", "await", "note").index(_effect(finding))
+    return ("forbid", "revise", "decline", "await", "note").index(_effect(finding))
 
 
 def _strongest(findings: list[Finding]) -> str | None:
@@ -56,7 +56,9 @@ def _strongest(findings: list[Finding]) -> str | None:
         return None
     if "revise" in effects:
         return REVISE
-    return None if forbidden else AWAIT
+    if forbidden:
+        return None
+    return BASELINE if "decline" in effects else AWAIT
 
 
 def _summary(decision: str | None, findings: list[Finding], evidence: Evidence) -> str:
@@ -68,6 +70,9 @@ def _summary(decision: str | None, findings: list[Finding], evidence: Evidence) 
     if decision == REVISE:
         broken = [each for each in findings if _effect(each) == "revise"]
         return f"The kernel breaks {len(broken)} promise{'s' if len(broken) > 1 else ''}. {broken[0].code}: {broken[0].text}"
+    if decision == BASELINE:
+        declined = next(each for each in findings if _effect(each) == "decline")
+        return f"Use the baseline. {declined.code}: {declined.text}."
     targets = ", ".join(declared_targets(evidence)) or "no target"
     return (
         f"Correct in {agreeing} of {judged} judged cells and not ruled out; nothing is known about its worth, since nothing "
@@ -125,6 +130,8 @@ def _next_command(decision: str | None, evidence: Evidence) -> str:
         return f"correct the kernel, then: kernel-audit check {name}"
     if decision is None:
         return "kernel-audit explain CODE for each finding above"
+    if decision == BASELINE:
+        return f"kernel-audit profile {name} on another platform, or look for the region that matters"
     targets = declared_targets(evidence)
     if not targets:
         return "state targets= in the audit"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-# What a finding does: "revise" breaks a promise; "forbid" leaves no ground for any decision; "await" says what is missing;
-# "note" informs.
-EFFECTS = ("revise", "forbid", "await", "note")
+# What a finding does: "revise" breaks a promise; "forbid" leaves no ground for any decision; "decline" shows on the target that
+# there is too little to gain; "await" says what is missing; "note" informs.
+EFFECTS = ("revise", "forbid", "decline", "await", "note")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kernel_audit.decision.profile import unfit
 from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.workload import checked_text
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import Criterion, Finding
 
@@ -25,6 +27,13 @@ def _codes(findings: list[Finding], criterion: str, *effects: str) -> list[str]:
 
 
 def _mathematics(evidence: Evidence, findings: list[Finding]) -> Criterion:
+    record = evidence.workload
+    if record is not None:
+        broken = _codes(findings, "mathematics", "revise", "forbid") + _only_loss(findings)
+        if broken:
+            text = "the complete step was not shown to be right"
+            return Criterion(name="mathematics", verdict="revise", text=text, codes=broken)
+        return Criterion(name="mathematics", verdict="accept", text=checked_text(record))
     step = evidence.frozen.audit.worth.step
     text = (
         f"the step {step} was not run: its loss, gradient and updates are unchecked"
@@ -36,9 +45,31 @@ def _mathematics(evidence: Evidence, findings: list[Finding]) -> Criterion:
     )
 
 
+def _only_loss(findings: list[Finding]) -> list[str]:
+    return [each.code for each in findings if each.code == "only-loss-checked"]
+
+
 def _profiling(evidence: Evidence, findings: list[Finding]) -> Criterion:
-    text = "no profile of a complete step: what a faster kernel could gain is unknown"
-    return Criterion(name="profiling", verdict="unresolved", text=text, codes=_codes(findings, "profiling", "note"))
+    codes = _codes(findings, "profiling", "decline", "note")
+    record = evidence.profile
+    if record is None:
+        text = "no profile of a complete step: what a faster kernel could gain is unknown"
+        return Criterion(name="profiling", verdict="unresolved", text=text, codes=codes)
+    faults = [each.code for each in unfit(record)]
+    if faults:
+        return Criterion(
+            name="profiling",
+            verdict="revise",
+            text="the profile's times are not the step's on that platform",
+            codes=faults,
+        )
+    text = (
+        f"compiled apart from {len(record.warm.wall_ns)} warm, synchronised steps without a compilation; traced in a pass of "
+        f"its own, regions sum to the wall, {record.mapping.get('unmapped', 0.0):.1%} unmapped"
+    )
+    if record.logical:
+        text += "; shares of logical devices, conditional elsewhere"
+    return Criterion(name="profiling", verdict="accept", text=text, codes=codes)
 
 
 def _kernel_correctness(evidence: Evidence, findings: list[Finding]) -> Criterion:

@@ -6,8 +6,10 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
+from kernel_audit.decision.profile import profile_findings
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.without_device import compiler_findings, read_faults
+from kernel_audit.decision.workload import processes_findings, reference_findings, step_findings
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import CaptureRecord, Cell, Control, Finding, RefusalCheck
 
@@ -218,7 +220,7 @@ def target_missing(evidence: Evidence) -> list[Finding]:
         found.append(finding("no-target-receipt", f"nothing was run on {scope}", scope=scope))
     else:
         found.append(finding("no-target-declared", "targets=[]: no device could settle what the kernel is worth"))
-    if audit.worth.step is None:
+    if audit.worth.step is None and audit.workload is None:
         found.append(finding("no-step-named", f"worth: {audit.worth.objective}, in no step"))
     return found
 
@@ -227,6 +229,8 @@ def part_not_placed(evidence: Evidence) -> list[Finding]:
     """Whether the audit places the kernel in a workload: a step and the part of it, or neither."""
     audit = evidence.frozen.audit
     step, part = audit.worth.step, audit.part
+    if audit.workload is not None:
+        step = audit.workload.step.text
     if bool(step) == bool(part):
         return []
     return [finding("part-not-placed", f"part {part!r} of no step" if part else f"step {step!r}, no part of it named")]
@@ -253,6 +257,10 @@ RULES: tuple[Rule, ...] = (
     tails_missing,
     read_faults,
     compiler_findings,
+    profile_findings,
+    reference_findings,
+    step_findings,
+    processes_findings,
     target_missing,
     part_not_placed,
 )

@@ -9,7 +9,9 @@ from kernel_audit.evidence import layout
 from kernel_audit.evidence.fault import AMBIGUOUS, INCONSISTENT, MISSING, Fault
 from kernel_audit.evidence.frozen import Evidence
 from kernel_audit.evidence.manifest import Manifest
+from kernel_audit.evidence.profile import profile_faults, trace_faults
 from kernel_audit.evidence.without_device import compiled_faults, kernel_faults
+from kernel_audit.evidence.workload import workload_faults, workload_names
 from kernel_audit.records import (
     DECISIONS,
     LEVELS,
@@ -43,11 +45,14 @@ def consistency(evidence: Evidence, decision: Decision, manifest: Manifest | Non
         _refusal_faults,
         kernel_faults,
         compiled_faults,
+        profile_faults,
+        workload_faults,
     )
     faults = [each for check in checks for each in check(evidence)]
     faults += _decision_faults(evidence, decision)
     if manifest is not None:
         faults += _manifest_faults(evidence, decision, manifest)
+        faults += trace_faults(evidence, manifest)
     return faults
 
 
@@ -63,9 +68,11 @@ def record_names(evidence: Evidence) -> set[str]:
     for program in evidence.programs:
         names |= {program.key, program.digest, *(kernel.digest for kernel in program.kernels)}
     names |= {compiled_name(each) for each in evidence.compiled}
+    if evidence.profile is not None:
+        names |= {layout.PROFILE, *(f"profile/{each.name}" for each in evidence.profile.regions)}
     audit = evidence.frozen.audit
     names |= {each.name for each in (*audit.baselines, *audit.controls, *audit.refusals, *audit.sequences)}
-    return names | set(layout.REQUIRED) | {audit.name}
+    return names | workload_names(evidence) | set(layout.REQUIRED) | {layout.WORKLOAD, audit.name}
 
 
 def _fault(file: str, text: str, line: int | None = None, kind: str = INCONSISTENT) -> Fault:

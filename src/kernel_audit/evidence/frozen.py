@@ -13,8 +13,10 @@ from kernel_audit.records import (
     Environment,
     KernelInspection,
     Plan,
+    ProfileRecord,
     Record,
     RefusalCheck,
+    WorkloadRecord,
 )
 
 
@@ -49,3 +51,5 @@ class Evidence:
     cells: list[Cell] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     refusals: list[RefusalCheck] = field(default_factory=list)
+    profile: ProfileRecord | None = None
+    workload: WorkloadRecord | None = None

@@ -12,12 +12,16 @@ REFUSALS = "refusals.jsonl"
 PROGRAMS = "programs.json"
 KERNELS = "kernels.json"
 COMPILED = "compiled.jsonl"
+WORKLOAD = "workload.json"
 DECISION = "decision.json"
 PAGE = "report.html"
 SOURCES = "sources"
 FIGURES = "figures"
+PROFILES = "profile"
+PROFILE = "profile/profile.json"  # where a step was profiled, with the traces beside it
 
-# Every bundle has these beside the manifest and its digest; files under sources/ and figures/ come on top.
+# Every bundle has these beside the manifest and its digest; files under sources/ and figures/ come on top, and workload.json
+# where the audit states a workload.
 REQUIRED = (AUDIT, ENVIRONMENT, CELLS, CONTROLS, REFUSALS, PROGRAMS, KERNELS, COMPILED, DECISION, PAGE)
 
 _LONGEST_NAME = 1024

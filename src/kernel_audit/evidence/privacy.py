@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kernel_audit.evidence.fault import PRIVATE, UNREADABLE, Fault
 from kernel_audit.evidence.layout import shown_name
 from kernel_audit.evidence.regular import NotRegular, open_regular
+from kernel_audit.records.protobuf import texts
 
 TEXT_FILES = (".json", ".jsonl", ".html", ".svg", ".py", ".txt", ".toml", ".sha256", ".md", ".xml", ".csv")
+PACKED_FILES = (".gz", ".pb")  # traces: unpacked, or searched for texts among the bytes
+_LARGEST_UNPACKED = 1 << 28
 
 # What must not stand before the first slash of a path: a word, a digit or another slash there makes it a fraction, a
 # part of a cell's id or of an address on the web.
@@ -44,7 +48,7 @@ def private_text(folder: Path, names: Iterable[str] = ()) -> list[Fault]:
         patterns.append(("a name of this machine", re.compile(rf"(?<![\w-])(?:{'|'.join(words)})(?![\w-])")))
     faults: list[Fault] = []
     for path in sorted(folder.rglob("*")):
-        if path.suffix in TEXT_FILES and not path.is_dir():
+        if path.suffix in (*TEXT_FILES, *PACKED_FILES) and not path.is_dir():
             faults += _in_file(path, shown_name(path.relative_to(folder).as_posix()), patterns)
     return faults
 
@@ -58,9 +62,12 @@ def machine_names() -> list[str]:
 def _in_file(path: Path, name: str, patterns: list[tuple[str, re.Pattern[str]]]) -> Iterator[Fault]:
     try:
         with open_regular(path) as stream:
-            text = stream.read().decode("utf-8", "replace")
+            text = _text(path, stream.read())
     except (NotRegular, OSError) as error:
         yield Fault(file=name, kind=UNREADABLE, text=str(error))
+        return
+    except (EOFError, zlib.error) as error:
+        yield Fault(file=name, kind=UNREADABLE, text=f"cannot be unpacked: {error}")
         return
     for number, line in enumerate(text.split("\n"), start=1):
         for what, pattern in patterns:
@@ -68,3 +75,15 @@ def _in_file(path: Path, name: str, patterns: list[tuple[str, re.Pattern[str]]])
             found = next((hit for hit in hits if not hit.startswith(_PUBLIC)), None)
             if found is not None:
                 yield Fault(file=name, kind=PRIVATE, text=f"{what}: {found[:80]!r}", line=number)
+
+
+def _text(path: Path, data: bytes) -> str:
+    """What a file says: unpacked; of a protocol buffer its texts, one a line."""
+    if path.suffix == ".gz":
+        unpacker = zlib.decompressobj(wbits=31)
+        data = unpacker.decompress(data, _LARGEST_UNPACKED)
+        if unpacker.unconsumed_tail:
+            raise EOFError(f"larger than {_LARGEST_UNPACKED} bytes")
+    elif path.suffix == ".pb":
+        return "\n".join(texts(data))
+    return data.decode("utf-8", "replace")

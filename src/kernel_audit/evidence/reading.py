@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +22,9 @@ from kernel_audit.records import (
     Decision,
     Environment,
     KernelInspection,
+    ProfileRecord,
     RefusalCheck,
+    WorkloadRecord,
     decode,
     encode,
 )
@@ -36,8 +39,9 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
     "corrupt evidence" (not canonical JSON of the record), "ambiguous evidence" (a key, or a record, that comes
     twice), or "a record of another version".
     """
+    frozen = _one(folder, layout.AUDIT, FrozenAudit)
     evidence = Evidence(
-        frozen=_one(folder, layout.AUDIT, FrozenAudit),
+        frozen=frozen,
         environment=_one(folder, layout.ENVIRONMENT, Environment),
         programs=_array(folder, layout.PROGRAMS, CaptureRecord, lambda each: (each.side, each.key)),
         kernels=_array(folder, layout.KERNELS, KernelInspection, lambda each: (each.program, each.path)),
@@ -45,8 +49,15 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
         cells=_each_line(folder, layout.CELLS, Cell, lambda each: each.id),
         controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
         refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
+        profile=_one(folder, layout.PROFILE, ProfileRecord) if _has_profile(folder) else None,
+        workload=_one(folder, layout.WORKLOAD, WorkloadRecord) if frozen.audit.workload is not None else None,
     )
     return evidence, _one(folder, layout.DECISION, Decision)
+
+
+def _has_profile(folder: Path) -> bool:
+    """Whether the step was profiled: anything in the folder's place counts, so that half a profile is missing evidence."""
+    return os.path.lexists(folder / layout.PROFILES)
 
 
 def _compiled_key(record: CompiledRecord) -> Hashable:

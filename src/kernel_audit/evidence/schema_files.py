@@ -21,7 +21,9 @@ from kernel_audit.records import (
     Decision,
     Environment,
     KernelInspection,
+    ProfileRecord,
     RefusalCheck,
+    WorkloadRecord,
 )
 
 SCHEMA_FOLDER = Path(__file__).parent / "schemas"
@@ -38,8 +40,10 @@ RECORDS: dict[str, type] = {
     "environment": Environment,
     "kernel": KernelInspection,
     "manifest": Manifest,
+    "profile": ProfileRecord,
     "program": CaptureRecord,
     "refusal": RefusalCheck,
+    "workload": WorkloadRecord,
 }
 _CONSTANTS = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
 

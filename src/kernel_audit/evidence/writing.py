@@ -24,17 +24,22 @@ def write_bundle(
     page: bytes,
     out: Path,
     parent_digest: str | None = None,
+    *,
+    traces: Mapping[str, bytes] | None = None,
 ) -> None:
     """Writes the bundle `out`, a folder that must not exist; its parent folder is made.
 
     `sources` are the judged sources by the labels of `evidence.frozen.sources`, `figures` files by name, `page` the
-    report, `parent_digest` that of the bundle to which this one adds evidence. Raises BundleError when `out` exists,
+    report, `parent_digest` that of the bundle to which this one adds evidence, `traces` the files that `evidence.profile`
+    names, by their names below `profile/`. Raises BundleError when `out` exists,
     when a source is not the one that the frozen audit names, when a name leads out of the bundle, or when the disk
     refuses.
     """
     _refuse_what_exists(out)
     _check_sources(evidence, sources)
+    _check_traces(evidence, traces or {})
     files = _contents(evidence, decision, sources, figures, page)
+    _add(files, layout.PROFILES, traces or {})
     manifest = encode(manifest_of(files, evidence, decision, parent_digest))
     files[layout.MANIFEST] = manifest
     files[layout.MANIFEST_DIGEST] = digest_line(manifest)
@@ -72,6 +77,20 @@ def _check_sources(evidence: Evidence, sources: Mapping[str, bytes]) -> None:
             )
 
 
+def _check_traces(evidence: Evidence, traces: Mapping[str, bytes]) -> None:
+    named = {each.name: each.digest for each in evidence.profile.traced.files} if evidence.profile else {}
+    found = {name: digest_bytes(data) for name, data in traces.items()}
+    for name in sorted(named.keys() | found.keys()):
+        if named.get(name) != found.get(name):
+            raise BundleError(
+                "a trace that is not the one of the profile",
+                stage="write",
+                where=f"{layout.PROFILES}/{name}",
+                expected=named.get(name, "no such file in the profile"),
+                got=found.get(name, "no such file"),
+            )
+
+
 def _contents(
     evidence: Evidence, decision: Decision, sources: Mapping[str, bytes], figures: Mapping[str, bytes], page: bytes
 ) -> dict[str, bytes]:
@@ -88,18 +107,26 @@ def _contents(
         layout.DECISION: encode(decision),
         layout.PAGE: page,
     }
+    if evidence.profile is not None:
+        files[layout.PROFILE] = encode(evidence.profile)
+    if evidence.workload is not None:
+        files[layout.WORKLOAD] = encode(evidence.workload)
     for folder, found in ((layout.SOURCES, sources), (layout.FIGURES, figures)):
-        for name, data in found.items():
-            if not layout.is_plain_name(name):
-                raise BundleError(
-                    "a name that leads out of the bundle",
-                    stage="write",
-                    where=f"{folder}: {name!r}",
-                    expected="a relative path such as 'kernels/axpy.py'",
-                    got=repr(name),
-                )
-            files[f"{folder}/{name}"] = data
+        _add(files, folder, found)
     return files
+
+
+def _add(files: dict[str, bytes], folder: str, found: Mapping[str, bytes]) -> None:
+    for name, data in found.items():
+        if not layout.is_plain_name(name):
+            raise BundleError(
+                "a name that leads out of the bundle",
+                stage="write",
+                where=f"{folder}: {name!r}",
+                expected="a relative path such as 'kernels/axpy.py'",
+                got=repr(name),
+            )
+        files[f"{folder}/{name}"] = data
 
 
 def _lines(records: Iterable[Any]) -> bytes:

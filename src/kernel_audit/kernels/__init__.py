@@ -14,6 +14,7 @@ __all__ = [
     "preconditions",
     "refusals",
     "regression_gradient",
+    "regression_host",
     "regression_references",
     "regression_step",
     "regression_tpu",

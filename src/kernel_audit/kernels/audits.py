@@ -23,6 +23,7 @@ from kernel_audit.contract.words import (
     step_time,
     values,
 )
+from kernel_audit.contract.workload import complete_step
 from kernel_audit.kernels.refusals import (
     MATRIX,
     refused_blocks,
@@ -35,6 +36,7 @@ from kernel_audit.kernels.refusals import (
 _REFERENCES = "kernel_audit.kernels.axpy_references"
 _BIAS_RELU = "kernel_audit.kernels.bias_relu_references"
 _REGRESSION = "kernel_audit.kernels.regression_references"
+_STEP = "kernel_audit.kernels.regression_step"
 
 # The lesson draws x, then y, shape after shape from one generator.
 LESSON_SHAPES = [{"m": m, "n": n} for m, n in [(1, 1), (8, 128), (9, 129), (17, 257)]]
@@ -286,7 +288,18 @@ audit(
     # The declared size is the step's, for the compilers of the targets: 2 GiB of X are too much for an interpreter.
     element_limit=1 << 20,
     targets=["tpu:v5e", "tpu:v6e", "gpu:h200"],
-    worth=step_time("kernel_audit.kernels.regression_step:regression_step", 0.1),
+    worth=step_time(f"{_STEP}:regression_step", 0.1),
+    workload=complete_step(
+        f"{_STEP}:regression_step",
+        host="kernel_audit.kernels.regression_host:regression_host",
+        inputs="kernel_audit.kernels.regression_host:regression_inputs",
+        examples="n",
+        state={"w": 0},
+        loss=1,
+        gradient={"w": 2},
+        dims={"n": 65536, "d": 64},
+        seed=4,
+    ),
     part="the sums of the regression step: squared residuals and gradient",
     prediction="correct everywhere; half of the two-read baselines' bytes, and as many as the one-read scan",
 )

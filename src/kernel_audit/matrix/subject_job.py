@@ -38,6 +38,7 @@ TPU, GPU = ("tpu", "TPU v5 lite"), ("gpu", "NVIDIA H200")
 
 
 def traced_for(audit: Audit) -> tuple[str, str]:
+    """(backend, kind of device) that a candidate is told."""
     return GPU if for_gpus_alone(audit) else TPU
 
 

@@ -3,5 +3,6 @@
 from kernel_audit.report.figures import precision_gap_figure
 from kernel_audit.report.page import render_page
 from kernel_audit.report.terminal import full_text, summary_lines
+from kernel_audit.report.workload import workload_figures
 
-__all__ = ["full_text", "precision_gap_figure", "render_page", "summary_lines"]
+__all__ = ["full_text", "precision_gap_figure", "render_page", "summary_lines", "workload_figures"]

@@ -14,6 +14,7 @@ from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, preci
 from kernel_audit.report.svg import embedded
 from kernel_audit.report.tables import control_rows, counts_of, kernel_rows, matrix_table
 from kernel_audit.report.without_device import compiled_tables, read_rows
+from kernel_audit.report.workload import aggregation_text, drawing_lines, partition_rows, processes_text, step_rows
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MOST_SHOWN = 40  # cells that need a look, before the rest is folded away
@@ -28,8 +29,8 @@ def render_page(
 ) -> bytes:
     """The page as UTF-8. It loads nothing, runs nothing and can be printed.
 
-    `figures` are those of `precision_gap_figure`, `sources` the judged sources by label: without them their lines are
-    not counted. The same records give the same bytes. No text of a record can become markup.
+    `figures` are those of `precision_gap_figure` and `workload_figures`, `sources` the judged sources by label: without them
+    their lines are not counted. The same records give the same bytes. No text of a record can become markup.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -46,6 +47,12 @@ def render_page(
     drawing = figures.get(f"{PRECISION_GAP}.svg")
     view = _view(evidence, decision, sources)
     view["drawing"] = Markup(embedded(drawing, view["figure_alt"])) if drawing else None
+    for name, alt in (
+        (("partition", "\n".join(view["workload"]["drawing"])), ("aggregation", "")) if evidence.workload else ()
+    ):
+        picture = figures.get(f"{name}.svg")
+        texts = alt or "; ".join(view["workload"]["aggregation"])
+        view["workload"][f"{name}_svg"] = Markup(embedded(picture, texts)) if picture else None
     return environment.get_template("report.html.j2").render(view).encode()
 
 
@@ -90,7 +97,23 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "figure_scope": SCOPE,
         "figure_alt": _figure_alt(gaps.rows),
         "left_out": _left_out(evidence),
+        "workload": _workload(evidence),
         "complexity": complexity(evidence, sources),
+    }
+
+
+def _workload(evidence: Evidence) -> dict[str, Any] | None:
+    """What the section on the complete step shows."""
+    record = evidence.workload
+    if record is None:
+        return None
+    return {
+        "record": record,
+        "rows": step_rows(record),
+        "partitions": partition_rows(record),
+        "drawing": drawing_lines(record),
+        "aggregation": [aggregation_text(each) for each in record.aggregation],
+        "processes": [processes_text(each) for each in record.processes],
     }
 
 

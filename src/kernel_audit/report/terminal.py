@@ -22,6 +22,7 @@ from kernel_audit.report.phrases import (
 )
 from kernel_audit.report.tables import control_rows, matrix_table
 from kernel_audit.report.without_device import compiled_texts, read_texts
+from kernel_audit.report.workload import drawing_lines, workload_texts
 
 WIDTH = 100
 _LABEL = 11
@@ -67,9 +68,19 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         _section(f"Precision gap ({SCOPE})", _gap_texts(evidence), "No cell has a gap."),
         _section("Kernels, as they were read", read_texts(evidence), "No kernel was read."),
         _section("Compiled for described devices: nothing ran", compiled_texts(evidence), "Nothing was compiled."),
+        *_workload_blocks(evidence),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _workload_blocks(evidence: Evidence) -> list[list[str]]:
+    """The complete step, with its partition drawn; nothing for an audit without a workload."""
+    record = evidence.workload
+    if record is None:
+        return []
+    title = "The complete step on logical devices: values, no times"
+    return [_section(title, workload_texts(record)), ["A partition, drawn", *drawing_lines(record)]]
 
 
 def finding_text(finding: Finding) -> str:

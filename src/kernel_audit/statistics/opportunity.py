@@ -33,6 +33,20 @@ def speedup_limit(share: float) -> float:
     return 1 / (1 - share) if share < 1 else math.inf
 
 
+def needed_speedup(share: float, margin: float) -> float:
+    """p / (p - m): how much faster the part must become for the step to take the share `margin` (m) less time.
+
+    From 1 - m = (1 - p) + p / s. Infinite where not even a part of no cost would do: for m >= p > 0, and for m > p = 0; 1 where
+    nothing is asked. Raises ValueError for a share outside [0, 1] or a margin outside [0, 1).
+    """
+    _require_share(share)
+    if not 0 <= margin < 1:
+        raise ValueError(f"margin must be a fraction of the step in [0, 1), got {margin!r}")
+    if margin == 0:
+        return 1.0
+    return share / (share - margin) if share > margin else math.inf
+
+
 def _require_share(share: float) -> None:
     if not 0 <= share <= 1:
         raise ValueError(f"share must be a fraction of the step from 0 to 1, got {share!r}")

@@ -111,10 +111,14 @@ class Bench:
             return list(threads.map(lambda each: self._export(target, *each), wanted))
 
     def _step(self) -> FunctionRef | None:
+        if self.audit.workload is not None:
+            return self.audit.workload.step
         return reference_to(self.audit.worth.step, where="worth: step") if self.audit.worth.step else None
 
     def _export(self, target: DescribedTarget, side: Side, part: str, step: FunctionRef | None) -> Export:
         plans = plans_of(self.audit, side, target)
+        if step is not None and self.audit.workload is not None:  # the step may have other operands than the candidate
+            plans = [msgspec.structs.replace(each, dims=self.audit.workload.declared) for each in plans]
         folder = self.work / f"export-{next(self._numbers)}"
         arguments = {
             "audit": msgspec.to_builtins(self.audit if side.fixed else msgspec.structs.replace(self.audit, fixed={})),

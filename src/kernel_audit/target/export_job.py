@@ -88,9 +88,9 @@ class _Exporter:
         """The function itself, or the factory of the complete step with it in place."""
         if step is None:
             return function
-        return sharded_step(
-            load_function(msgspec.convert(step, FunctionRef), self.roots), function, self.target["devices"]
-        )
+        options = as_keywords(self.audit.workload.options) if self.audit.workload is not None else {}
+        factory = load_function(msgspec.convert(step, FunctionRef), self.roots)
+        return sharded_step(factory, function, self.target["devices"], options)
 
     def exported(self, function: Callable[..., Any], plan: ProgramPlan) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What is known of one program before any compiler saw it: kernels, refusal, seconds; and its bytes."""
@@ -114,13 +114,15 @@ class _Exporter:
         return told, {"bytes": np.frombuffer(data, np.uint8)}
 
     def _capture(self, function: Callable[..., Any], plan: ProgramPlan) -> Program:
+        sharded = hasattr(function, "sharded")
+        workload = self.audit.workload if sharded else None
         specs = tuple(
             jax.ShapeDtypeStruct(each.shape(plan.dims), plan.binding.get(each.dtype, each.dtype))
-            for each in self.audit.operands
+            for each in (workload.operands if workload is not None else self.audit.operands)
         )
         extra = (self.audit.fixed, plan.configuration) if self.tuned else ()
         keywords = as_keywords(plan.mode, *extra)
-        if hasattr(function, "sharded"):
+        if sharded:
             specs = function.sharded(specs)  # type: ignore[attr-defined]
         return capture(function, specs, keywords=keywords, device_kind=self.target["kind"])
 

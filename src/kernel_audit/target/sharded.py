@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -11,8 +11,10 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding
 AXIS = "data"
 
 
-def sharded_step(step: Callable[..., Any], function: Callable[..., Any], devices: int) -> Callable[..., Any]:
-    """`step(function, mesh)` as a callable of the audit's operands, laid out over an abstract mesh of `devices`.
+def sharded_step(
+    step: Callable[..., Any], function: Callable[..., Any], devices: int, options: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """`step(function, mesh, **options)` as a callable of the audit's operands, laid out over an abstract mesh of `devices`.
 
     A step is a function of (local, mesh): `local` is the function under audit, to be called on each device's shard; `mesh` has
     one axis, "data". It returns the step as a function of the audit's operands, and the partition spec of each operand.
@@ -23,11 +25,11 @@ def sharded_step(step: Callable[..., Any], function: Callable[..., Any], devices
         def local(*shards: Any) -> Any:
             return function(*shards, **keywords)
 
-        made, _ = step(local, mesh)
+        made, _ = step(local, mesh, **dict(options or {}))
         return made(*operands)
 
     def sharded(specs: Sequence[jax.ShapeDtypeStruct]) -> tuple[jax.ShapeDtypeStruct, ...]:
-        _, partition = step(function, mesh)
+        _, partition = step(function, mesh, **dict(options or {}))
         laid = [NamedSharding(mesh, each) for each in partition]
         return tuple(
             jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=lay) for each, lay in zip(specs, laid, strict=True)

@@ -33,6 +33,9 @@ class Job:
     `environment` is set in the worker before any JAX backend starts (so `XLA_FLAGS` works); the platform is
     "cpu" unless it sets JAX_PLATFORMS. `jax_config` is passed to `jax.config.update`, one call an entry;
     `import_path` comes first in `sys.path`.
+
+    `loopback`: the worker's own network has a loopback interface, and still no other: for processes of one job that talk to
+    each other.
     """
 
     function: str
@@ -45,6 +48,7 @@ class Job:
     import_path: tuple[str, ...] = ()
     writable: tuple[Path, ...] = ()
     total_s: float | None = None
+    loopback: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ def request_of(job: Job) -> dict[str, Any]:
         "jax_config": dict(job.jax_config),
         "import_path": [str(Path(each).resolve()) for each in job.import_path],
         "writable": [str(each.resolve()) for each in job.writable],
+        "loopback": job.loopback,
     }
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
+import socket
+import struct
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUSER = 0x1000_0000
@@ -26,6 +29,9 @@ _AT_FDCWD = -100
 _AT_RECURSIVE = 0x8000
 _SYS_MOUNT_SETATTR = 442  # the same number on every architecture
 
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP, _IFF_RUNNING = 0x1, 0x40
+
 _CAPABILITY_VERSION_3 = 0x2008_0522
 _FILE_CAPABILITIES = 0b1111  # chown, dac_override, dac_read_search, fowner: what root needs to read a user's files
 
@@ -35,6 +41,12 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def unshare(flags: int) -> None:
     """Leaves namespaces for new ones. With CLONE_NEWPID it is the later children that are in the new one."""
     _check(_libc.unshare(ctypes.c_int(flags)), "unshare")
+
+
+def raise_loopback() -> None:
+    """Brings up the loopback interface of this network namespace. Others in it, there are none, stay down."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        fcntl.ioctl(handle, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP | _IFF_RUNNING))
 
 
 def end_with_parent(signal_number: int) -> None:

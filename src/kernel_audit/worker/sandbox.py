@@ -3,6 +3,7 @@
 Each part takes where the machine allows it; where not, the job runs all the same and its `isolation` says so:
 
     network         "blocked"    a network namespace without any interface, loopback included
+                    "loopback"   the same with a loopback interface of its own, for a job that asks for it
     processes       "namespace"  nothing outlives the job, whatever it forks and however it detaches;
                     "group"      adopted orphans are killed too: enough unless the warden itself is killed
     process_view    "private"    /proc shows the job's own processes only
@@ -28,7 +29,7 @@ Isolation = dict[str, str]
 _RESERVE_BYTES = 64 << 20
 
 
-def separate(writable: list[str]) -> Isolation:
+def separate(writable: list[str], *, loopback: bool = False) -> Isolation:
     """Puts this process, or its later children, into namespaces of their own. The process must have one thread."""
     isolation: Isolation = {}
     user_namespace = False
@@ -37,6 +38,9 @@ def separate(writable: list[str]) -> Isolation:
     except OSError:
         user_namespace = _enter_user_namespace()
         _attempt(isolation, "network", "not blocked", lambda: linux.unshare(linux.CLONE_NEWNET))
+    if loopback and "network" not in isolation:  # where the network is not blocked, the machine's own loopback is there
+        _attempt(isolation, "network", "blocked, loopback too", linux.raise_loopback)
+        isolation.setdefault("network", "loopback")
     isolation.setdefault("network", "blocked")
     isolation["user_namespace"] = "yes" if user_namespace else "no"
     _attempt(isolation, "processes", "group", lambda: linux.unshare(linux.CLONE_NEWPID))

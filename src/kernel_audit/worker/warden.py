@@ -45,7 +45,7 @@ def guard(request: dict[str, Any], control: socket.socket, lifeline: int) -> Non
     os.setsid()
     linux.adopt_orphans()
     wake = _wake_on_child()
-    isolation = sandbox.separate([request["folder"], *request["writable"]])
+    isolation = sandbox.separate([request["folder"], *request["writable"]], loopback=request["loopback"])
     out, err, setup = os.pipe(), os.pipe(), os.pipe()
     init = _fork_init() if isolation["processes"] == "namespace" else None
     warden = os.getpid()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 import sample_evidence
 import sample_without_device
+import workload_sample
 from sample_evidence import replaced
 
 from kernel_audit.contract import Door
@@ -16,7 +18,7 @@ from kernel_audit.decision import decide, exit_code, finding, reasons
 from kernel_audit.decision.reasons import EFFECTS
 from kernel_audit.decision.rules import RULES
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import AWAIT, REVISE, Control, RefusalCheck
+from kernel_audit.records import AWAIT, REVISE, Control, HostCheck, ProcessesRun, RefusalCheck, StepRun
 
 BASE = sample_evidence.agreeing().evidence
 CRITERIA = {"mathematics", "profiling", "kernel-correctness", "target-qualification", "decision"}
@@ -147,10 +149,58 @@ def by_default() -> Evidence:
 
 
 MINIMAL["default-target-refuses"] = by_default
+# What is wrong with a complete step, as its run tells it.
+STEPS = (
+    *(
+        "unweighted-means",
+        "count-dropped",
+        "sum-for-mean",
+        "reduced-over-one-axis",
+        "silent-replication",
+        "placed-otherwise",
+    ),
+    *("missing-reduction", "copies-differ", "reduced-twice", "padding-counted", "padding-leak", "stale-weights"),
+    *("examples-mispaired", "loss-from-one-shard", "donated-operand-reused", "update-of-wrong-sign", "update-wrong"),
+    *("gradient-of-the-local-batch", "step-inexact", "step-wrong", "step-refused", "step-raised", "step-died"),
+    "inputs-differ",
+)
+
+
+def stepping(*runs: StepRun, **changes: Any) -> Evidence:
+    """Evidence with a record of the complete step."""
+    return replace(BASE, workload=workload_sample.record(*runs, **changes))
+
+
+def step_as(code: str) -> Evidence:
+    """A step that is right with a baseline in place, and wrong with the candidate."""
+    wrong = workload_sample.run(side="candidate", outcome="wrong", codes=[] if code == "step-wrong" else [code])
+    return stepping(workload_sample.run(), wrong)
+
+
+def processes_as(outcome: str) -> ProcessesRun:
+    return replaced(workload_sample.record().processes[0], outcome=outcome)
+
+
 MINIMAL |= {code: partial(read_as, code) for code in READ} | {code: partial(compiled_as, code) for code in COMPILED}
+MINIMAL |= {code: partial(step_as, code) for code in STEPS} | {
+    "workload-step-wrong": lambda: stepping(workload_sample.run(outcome="wrong", codes=["sum-for-mean"])),
+    "workload-reference-wrong": lambda: stepping(reference=HostCheck(independent=True, rule="", right=False)),
+    "only-loss-checked": lambda: stepping(reference=HostCheck(independent=False, rule="")),
+    "processes-differ": lambda: stepping(processes=[processes_as("wrong")]),
+    "processes-failed": lambda: stepping(processes=[processes_as("stuck")]),
+}
 # codes of evidence that agrees, and the one that stands beside others
 ALWAYS = {"interpreter-blind-spots", "no-target-receipt", "no-step-named"}
 BESIDE = {"nothing-judged": nothing_compared}
+# Those of a profile have tests of their own: test_profile_rules.py.
+PROFILE = {
+    "dispatch-time",
+    "logical-device-time-as-throughput",
+    "model-as-time",
+    "no-persuasive-region",
+    "not-warm",
+    "share-is-conditional",
+}
 
 
 def codes(evidence: Evidence) -> set[str]:
@@ -196,7 +246,7 @@ def test_nothing_judged_is_not_said_of_a_kernel_that_never_ran():
 
 
 def test_every_code_has_a_rule():
-    reached = {*MINIMAL, *ALWAYS, *BESIDE}
+    reached = {*MINIMAL, *ALWAYS, *BESIDE, *PROFILE}
     assert set(reasons()) == reached
 
 

@@ -14,7 +14,8 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from kernel_audit.kernels import regression_references as references
 from kernel_audit.kernels.regression_gradient import regression_gradient
-from kernel_audit.kernels.regression_step import LEARNING_RATE, regression_step
+from kernel_audit.kernels.regression_host import LEARNING_RATE
+from kernel_audit.kernels.regression_step import regression_step
 from kernel_audit.program import Generic, Target, capture
 
 LOCALS = {
@@ -47,7 +48,8 @@ def stepped(X, w, y, count=None):
     """One step in float64."""
     X, w, y = (each.astype(np.float64) for each in (X, w, y))
     residuals, count = X @ w - y, count or len(y)
-    return w - LEARNING_RATE * 2 * X.T @ residuals / count, residuals @ residuals / count
+    gradient = 2 * X.T @ residuals / count
+    return w - LEARNING_RATE * gradient, residuals @ residuals / count, gradient
 
 
 @pytest.mark.parametrize("name", LOCALS)
@@ -57,7 +59,7 @@ def test_a_step_is_captured_without_devices_and_has_one_reduction(name, sizes):
     step, partition = regression_step(LOCALS[name], over)
     given = [jax.ShapeDtypeStruct(size, jnp.float32) for size in ((1 << 14, 512), (512,), (1 << 14,))]
     program = capture(step, specs_of(given, over, partition))
-    assert program.results == ["float32[512]", "float32[]"]
+    assert program.results == ["float32[512]", "float32[]", "float32[512]"]
     text = str(program.jaxpr)
     assert len(re.findall(r"\bpsum\w*\[", text)) == 1 and "float32[513]" in text.replace("f32", "float32")
     assert [kernel.name for kernel in program.kernels] == (["regression_gradient"] if name == "candidate" else [])
@@ -66,7 +68,7 @@ def test_a_step_is_captured_without_devices_and_has_one_reduction(name, sizes):
 
 def test_rows_that_do_not_split_evenly_are_refused_and_say_what_to_do():
     step, _ = regression_step(regression_gradient, mesh(16))
-    with pytest.raises(ValueError, match=r"60 rows do not split evenly over 16 devices: .*examples="):
+    with pytest.raises(ValueError, match=r"60 rows do not split evenly over 16 devices: .*counts="):
         jax.eval_shape(step, *[jax.ShapeDtypeStruct(size, jnp.float32) for size in ((60, D), (D,), (60,))])
 
 
@@ -88,12 +90,12 @@ import test_regression_step as here
 from kernel_audit.kernels.regression_step import regression_step
 
 X, w, y = here.operands(61)
-padded = np.pad(X, ((0, 3), (0, 0))), w, np.pad(y, (0, 3))
+padded = np.pad(X, ((0, 3), (0, 0)), constant_values=np.nan), w, np.pad(y, (0, 3), constant_values=np.nan)
 right = here.stepped(X, w, y)
 for sizes, names in (((8,), ("data",)), ((2, 4), ("data", "more"))):
     over = jax.make_mesh(sizes, names, axis_types=(AxisType.Auto,) * len(sizes))
     for name, local in here.LOCALS.items():
-        step, partition = regression_step(local, over, examples=61)
+        step, partition = regression_step(local, over, (8,) * 7 + (5,))
         placed = [jax.device_put(each, NamedSharding(over, spec)) for each, spec in zip(padded, partition)]
         compiled = jax.jit(step).lower(*placed).compile()
         found = compiled(*placed)
@@ -106,7 +108,7 @@ for sizes, names in (((8,), ("data",)), ((2, 4), ("data", "more"))):
 
 @pytest.mark.slow
 def test_eight_devices_agree_with_float64_and_with_each_other():
-    """61 examples on 8 devices, filled up with rows of zeros; each device must hold the same weights, bit for bit."""
+    """61 examples on 8 devices, filled up with NaN; each device must hold the same weights, bit for bit."""
     script = f"import sys; sys.path.insert(0, {str(__file__).rpartition('/')[0]!r})\n{ON_EIGHT}"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
     lines = [line for line in run.stdout.splitlines() if line]

@@ -29,6 +29,13 @@ def test_the_network_is_unreachable(pool, job, isolation):
     assert reached == {"outside": "Network is unreachable", "loopback": "Network is unreachable"}
 
 
+def test_a_job_may_have_a_loopback_of_its_own_and_still_reach_nothing(pool, job, isolation):
+    _need(isolation, "network", "blocked")
+    result = pool.run(job("connect", loopback=True))
+    assert result.isolation["network"] == "loopback"
+    assert result.value == {"outside": "Network is unreachable", "loopback": "Connection refused"}
+
+
 def test_only_the_folder_of_the_job_and_what_it_names_can_be_written(pool, job, isolation, tmp_path):
     _need(isolation, "files", "read-only")
     extra, other = tmp_path / "extra", tmp_path / "other"

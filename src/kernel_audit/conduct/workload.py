@@ -1,0 +1,259 @@
+"""The workload of an audit examined: the complete step with a baseline, then with the candidate, on logical devices."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernel_audit.conduct.processes import DEADLINE_S, run_processes
+from kernel_audit.contract import Audit, FunctionRef, TargetTuning, Workload
+from kernel_audit.errors import AuditFileError
+from kernel_audit.matrix.check import Progress
+from kernel_audit.matrix.laboratory import Done, Laboratory
+from kernel_audit.records import Aggregation, HostCheck, ProcessesRun, StepPartition, StepRun, WorkloadRecord
+from kernel_audit.worker import read_arrays
+from kernel_audit.workload.exhibit import aggregation_exhibit
+from kernel_audit.workload.inputs import RULE
+from kernel_audit.workload.judging import judged_run, ungiven_run
+from kernel_audit.workload.partitions import MOST_DEVICES, QUICK, partitions
+
+WORKLOAD_PRELOAD = ("kernel_audit.workload.host_job", "kernel_audit.workload.step_job")
+CANDIDATE = "candidate"
+OVER_PROCESSES = "data=8/13"
+_JAX = {"jax_num_cpu_devices": MOST_DEVICES}
+SLOPE_BOUND = 1e-5
+ADDITIVITY_BOUND = 1e-9
+
+
+@dataclass(frozen=True)
+class StepSide:
+    """A function in a step: `name` "candidate" or a baseline's, `owner` whose step it is, "workload" or "candidate"."""
+
+    name: str
+    function: FunctionRef
+    step: FunctionRef
+    owner: str
+    binding: dict[str, str]
+    configuration: dict[str, Any] = field(default_factory=dict)
+    fixed: dict[str, Any] = field(default_factory=dict)
+    quick: bool = False
+
+    @property
+    def dtype(self) -> str:
+        return ",".join(self.binding.values()) or "float32"
+
+
+def examine_workload(
+    laboratory: Laboratory,
+    audit: Audit,
+    progress: Progress,
+    *,
+    quick: bool = False,
+    processes: bool = True,
+    processes_deadline_s: float = DEADLINE_S,
+) -> WorkloadRecord | None:
+    """Everything about the audit's workload; None for an audit without one. `quick`: four partitions instead of all.
+    `processes`: run over two processes, too, where the audit has a baseline.
+
+    Raises AuditFileError for a workload whose step, host or inputs are not there or have another form.
+    """
+    workload = audit.workload
+    if workload is None:
+        return None
+    cut = partitions(workload.dims[workload.examples], quick=quick)
+    sides = sides_of(audit, workload)
+    progress("the complete step on logical devices", 0, len(sides))
+    bindings = {msgspec.json.encode(each.binding): each.binding for each in sides}
+    hosts = {key: _started_host(laboratory, audit, each, cut) for key, each in bindings.items()}
+    running = [(each, _started(laboratory, audit, each, cut)) for each in sides]
+    references = {key: _finished(each.result()) for key, each in hosts.items()}
+    first = references[msgspec.json.encode(sides[0].binding)]
+    distributed = (
+        laboratory.start(_over_processes, laboratory, audit, cut, first, processes_deadline_s)
+        if processes and audit.baselines
+        else None
+    )
+    runs: list[StepRun] = []
+    for number, (side, future) in enumerate(running, start=1):
+        reference = references[msgspec.json.encode(side.binding)]
+        runs += _runs(workload, side, future.result(), reference, _of_side(cut, side))
+        progress("the complete step on logical devices", number, len(sides))
+    return WorkloadRecord(
+        audit=audit.name,
+        step=workload.step.text,
+        host=workload.host.text if workload.host else "",
+        seed=workload.seed,
+        within=workload.within,
+        updates=workload.updates,
+        dims=workload.dims,
+        examples=workload.examples,
+        compute=workload.precision.compute,
+        parameters=workload.precision.parameters,
+        output=workload.precision.output,
+        reference=_host_check(workload, first),
+        partitions=cut,
+        runs=runs,
+        aggregation=_exhibit(workload, first, cut),
+        processes=[distributed.result()] if distributed is not None else [],
+    )
+
+
+def reference_of(laboratory: Laboratory, audit: Audit, binding: dict[str, str], cut: list[StepPartition]) -> Done:
+    """The host's values for these partitions at one choice of dtypes. Raises as `examine_workload`."""
+    return _finished(_started_host(laboratory, audit, binding, cut).result())
+
+
+def _over_processes(
+    laboratory: Laboratory, audit: Audit, cut: list[StepPartition], reference: Done, deadline_s: float
+) -> ProcessesRun:
+    partition = next(each for each in cut if each.name == OVER_PROCESSES)
+    return run_processes(
+        laboratory.pool,
+        Path(tempfile.mkdtemp(prefix="processes-", dir=laboratory.work)),
+        audit,
+        laboratory.roots,
+        partition,
+        reference,
+        deadline_s=deadline_s,
+        memory_bytes=laboratory.limits.memory_bytes,
+    )
+
+
+def sides_of(audit: Audit, workload: Workload) -> list[StepSide]:
+    """The first baseline in the workload's step; the candidate in each dtype, in its own step where it has one; and its other
+    forms, on few partitions."""
+    bindings = audit.dtype_bindings()
+    found = [StepSide(each.name, each.function, workload.step, "workload", bindings[0]) for each in audit.baselines[:1]]
+    owner = CANDIDATE if workload.candidate_step is not None else "workload"
+    step = workload.candidate_step or workload.step
+    forms = _forms(audit)
+    for binding in bindings:
+        found.append(StepSide(CANDIDATE, audit.candidate, step, owner, binding, forms[0], audit.fixed))
+    for form in forms[1:]:
+        found.append(StepSide(CANDIDATE, audit.candidate, step, owner, bindings[0], form, audit.fixed, quick=True))
+    return found
+
+
+def _forms(audit: Audit) -> list[dict[str, Any]]:
+    """The first configuration, and the first of each product of tuning that is for other targets."""
+    products = audit.tuning if isinstance(audit.tuning, list) else []
+    firsts = [_first(each) for each in products] or audit.configurations()[:1] or [{}]
+    return [each for index, each in enumerate(firsts) if each not in firsts[:index]]
+
+
+def _first(product: TargetTuning) -> dict[str, Any]:
+    return {name: choices[0] for name, choices in product.choices.items()}
+
+
+def _of_side(cut: list[StepPartition], side: StepSide) -> list[StepPartition]:
+    return [each for each in cut if not side.quick or each.name in QUICK]
+
+
+def _started_host(
+    laboratory: Laboratory, audit: Audit, binding: dict[str, str], cut: list[StepPartition]
+) -> Future[Done]:
+    arguments = {
+        "audit": msgspec.to_builtins(_shared(audit, step=FunctionRef(module="nothing", name="nothing"))),
+        "roots": [str(each) for each in laboratory.roots],
+        "binding": binding,
+        "partitions": msgspec.to_builtins(cut),
+    }
+    return laboratory.start(
+        laboratory.run, "step-host", "kernel_audit.workload.host_job:references", arguments, reference=True
+    )
+
+
+def _shared(audit: Audit, **changes: Any) -> Audit:
+    """The audit without the candidate and its step, so that candidates under it share what is run for it."""
+    nobody = FunctionRef(module="nothing", name="nothing")
+    workload = msgspec.structs.replace(audit.workload, candidate_step=None, **changes)  # type: ignore[type-var]
+    return msgspec.structs.replace(audit, candidate=nobody, workload=workload)
+
+
+def _started(laboratory: Laboratory, audit: Audit, side: StepSide, cut: list[StepPartition]) -> Future[Done]:
+    ours = side.name != CANDIDATE
+    arguments = {
+        "audit": msgspec.to_builtins(_shared(audit) if ours else audit),
+        "roots": [str(each) for each in laboratory.roots],
+        "function": msgspec.to_builtins(side.function),
+        "keywords": {**side.fixed, **side.configuration},
+        "step": msgspec.to_builtins(side.step),
+        "binding": side.binding,
+        "partitions": msgspec.to_builtins(_of_side(cut, side)),
+    }
+    function = "kernel_audit.workload.step_job:run_steps"
+    return laboratory.start(laboratory.run, f"step-{side.name}", function, arguments, jax_config=_JAX, reference=ours)
+
+
+def _finished(done: Done) -> Done:
+    """The reference, which must finish. Raises what its worker raised, AuditFileError where it ended otherwise."""
+    if (stated := done.result.audit_error()) is not None:
+        raise stated
+    if done.result.outcome != "finished":
+        error = done.result.error or {}
+        raise AuditFileError(
+            "the workload's reference did not finish",
+            stage="workload",
+            where="host and inputs of the workload",
+            expected="loss, gradients and new state as float64",
+            got=f"{done.result.outcome}: {error.get('type')}: {error.get('message')}"[:400],
+        )
+    return done
+
+
+def _runs(
+    workload: Workload, side: StepSide, done: Done, reference: Done, cut: Iterable[StepPartition]
+) -> list[StepRun]:
+    about = {"side": side.name, "step": side.owner, "dtype": side.dtype, "configuration": side.configuration}
+    found = []
+    inputs = reference.result.steps["check"]["inputs"]
+    for partition in cut:
+        told = done.result.steps.get(partition.name)
+        if told is None:
+            found.append(ungiven_run(partition, done.result, about))
+            continue
+        observed = read_arrays(done.folder, partition.name)
+        expected = read_arrays(reference.folder, partition.name) if workload.host else {}
+        found.append(judged_run(workload, partition, told, observed, expected, inputs, about))
+    return found
+
+
+def _host_check(workload: Workload, done: Done) -> HostCheck:
+    told = done.result.steps["check"]
+    if workload.host is None:
+        return HostCheck(
+            independent=False, rule=told["rule"] or RULE, inputs=told["inputs"], note="no reference is stated"
+        )
+    slope, additivity = told["slope_error"], told["additivity_error"]
+    diverges = None in told["losses"] or None in told["gradient_norms"]
+    right = slope <= SLOPE_BOUND and additivity <= ADDITIVITY_BOUND and not diverges
+    return HostCheck(
+        independent=True,
+        rule=told["rule"] or RULE,
+        slope_error=slope,
+        additivity_error=additivity,
+        losses=told["losses"],
+        gradient_norms=told["gradient_norms"],
+        inputs=told["inputs"],
+        right=right,
+        note="the sequence of updates leaves the finite numbers" if diverges else "",
+    )
+
+
+def _exhibit(workload: Workload, done: Done, cut: list[StepPartition]) -> list[Aggregation]:
+    if workload.host is None:
+        return []
+    return [
+        aggregation_exhibit(workload, each, read_arrays(done.folder, each.name))
+        for each in cut
+        if each.name in ("data=2/3+5", "data=8/13", "data=2/4+4")
+    ]
+
+
+__all__ = ["WORKLOAD_PRELOAD", "StepSide", "examine_workload", "reference_of", "sides_of"]
