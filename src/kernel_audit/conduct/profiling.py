@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -26,7 +25,6 @@ PROFILE_PRELOAD = (*PRELOAD, "kernel_audit.profile.profile_job", "kernel_audit.p
 RANK = "rank-0"
 _PROFILE_JOB = "kernel_audit.profile.profile_job:profile_step"
 _POLICY_JOB = "kernel_audit.profile.policy_job:policy_twins"
-_numbers = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,18 @@ def profile_step(
     told = [TraceFile(name=name, digest=digest_bytes(data), size_bytes=len(data)) for name, data in files.items()]
     traced = msgspec.structs.replace(stated.traced, files=told)
     return Profiled(msgspec.structs.replace(stated, traced=traced), files)
+
+
+def profile_or_reason(
+    pool: Pool, folder: Path, roots: list[Path], limits: Limits, audit: Audit, asked: ProfileQuestion
+) -> Profiled | str:
+    """The profile of an audit's step for its bundle, or one line why there is none: a missing profile costs nothing else."""
+    if audit.workload is None and not audit.worth.step:
+        return "no profile: the audit names no complete step"
+    try:
+        return profile_step(pool, folder, roots, limits, audit, asked)
+    except AuditError as error:
+        return f"no profile: {error.what}" + (f", {error.got}" if error.got else "")
 
 
 def policy_twins(
