@@ -26,8 +26,9 @@ def test_an_example_ends_in_its_decision(file: str, decision: str, code: int):
 
 
 def test_every_example_is_tried():
-    """`lesson.py` is held by tests/golden/test_lesson.py."""
-    assert sorted(each.name for each in EXAMPLES.glob("*.py")) == ["lesson.py", "silu.py", "silu_cut_short.py"]
+    """`lesson.py` is held by tests/golden/test_lesson.py, the two steps by tests/unit/workload/test_steps_of_examples.py."""
+    names = ["lesson.py", "mlp.py", "scan16.py", "silu.py", "silu_cut_short.py"]
+    assert sorted(each.name for each in EXAMPLES.glob("*.py")) == names
 
 
 def test_the_commands_of_the_readme_work_one_after_another(tmp_path: Path):
