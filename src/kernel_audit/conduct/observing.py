@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
 from kernel_audit.conduct.compiling import COMPILE_PRELOAD, Compiled, compile_declared
 from kernel_audit.conduct.freezing import frozen_request
+from kernel_audit.conduct.profiling import PROFILE_PRELOAD, Profiled, ProfileQuestion, profile_or_reason
 from kernel_audit.conduct.question import Question, Request, reference_text, roots_of
 from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload
 from kernel_audit.decision import declared_targets
@@ -24,26 +25,54 @@ from kernel_audit.target.bench import Bench
 from kernel_audit.worker import Pool
 
 
-def observed(
-    question: Question, work: Path, progress: Progress, *, compiling: bool
-) -> tuple[Evidence, dict[str, bytes]]:
-    """The evidence, and the judged sources by label. `compiling`: with the compiled level, where its compilers are here."""
+@dataclass(frozen=True)
+class Observed:
+    """The evidence, and the files that belong to it: judged sources by label, those of a profile by name."""
+
+    evidence: Evidence
+    sources: dict[str, bytes]
+    traces: dict[str, bytes] = field(default_factory=dict)
+
+
+def observed(question: Question, work: Path, progress: Progress, *, whole: bool) -> Observed:
+    """Everything that can be observed here; without `whole` the correctness matrix alone.
+
+    The whole is besides: the complete step on logical devices, its profile, and the programs compiled for described targets,
+    each where the audit has it and this machine can do it. What could not be done is said in the environment.
+    """
     with laboratory_for(question, work) as (laboratory, pool):
         request, files = frozen_request(question, pool, work)
         matrix = check_matrix(
             request.audit, laboratory, request.late_seed, progress, only=request.cells, quick=request.quick
         )
         evidence, sources = evidence_of(question, request, matrix, files)
-        if compiling:
-            bench = Bench(pool, _fresh(work), roots_of(question), question.limits, request.audit)
-            evidence = replace(evidence, workload=examine_workload(laboratory, request.audit, progress))
-            evidence = _with_compiled(evidence, compile_declared(bench, declared_targets(evidence), progress))
-        return evidence, sources
+        seen = Observed(evidence, sources)
+        if whole:
+            audit = request.audit
+            evidence = replace(evidence, workload=examine_workload(laboratory, audit, progress))
+            seen = replace(seen, evidence=evidence)
+            if audit.workload is not None or audit.worth.step:
+                progress("profiling the complete step", 0, None)
+                place = _fresh(work, "profile")
+                profiled = profile_or_reason(pool, place, roots_of(question), question.limits, audit, ProfileQuestion())
+                seen = _with_profile(seen, profiled)
+            bench = Bench(pool, _fresh(work, "compiling"), roots_of(question), question.limits, audit)
+            compiled = compile_declared(bench, declared_targets(evidence), progress)
+            seen = replace(seen, evidence=_with_compiled(seen.evidence, compiled))
+        return seen
 
 
-def _fresh(work: Path) -> Path:
-    """A place for compilations. What an interrupted audit compiled is compiled again: it takes seconds."""
-    return Path(tempfile.mkdtemp(prefix="compiling-", dir=work)).resolve()
+def _fresh(work: Path, name: str) -> Path:
+    """A place for what an interrupted audit does again when it is resumed: it takes seconds."""
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=work)).resolve()
+
+
+def _with_profile(seen: Observed, profiled: Profiled | str) -> Observed:
+    if isinstance(profiled, str):
+        environment = seen.evidence.environment
+        stated = msgspec.structs.replace(environment, not_run=[profiled, *environment.not_run])
+        return replace(seen, evidence=replace(seen.evidence, environment=stated))
+    return replace(seen, evidence=replace(seen.evidence, profile=profiled.record), traces=profiled.files)
 
 
 def _with_compiled(evidence: Evidence, compiled: Compiled) -> Evidence:
@@ -59,7 +88,7 @@ def _with_compiled(evidence: Evidence, compiled: Compiled) -> Evidence:
 @contextmanager
 def laboratory_for(question: Question, work: Path) -> Iterator[tuple[Laboratory, Pool]]:
     roots = roots_of(question)  # what is not there is told before a worker is started
-    with Pool(size=question.workers, preload=(*COMPILE_PRELOAD, *WORKLOAD_PRELOAD)) as pool:
+    with Pool(size=question.workers, preload=(*COMPILE_PRELOAD, *PROFILE_PRELOAD, *WORKLOAD_PRELOAD)) as pool:
         laboratory = Laboratory(pool, work, roots, question.limits, question.workers)
         try:
             yield laboratory, pool

@@ -15,7 +15,7 @@ from kernel_audit.conduct.place import alone, make_folder, require_place
 from kernel_audit.conduct.question import Answer, Question
 from kernel_audit.decision import decide
 from kernel_audit.errors import AuditError, BundleError, InternalError
-from kernel_audit.evidence import write_bundle
+from kernel_audit.evidence import as_read, write_bundle
 from kernel_audit.matrix.check import Progress
 from kernel_audit.report import precision_gap_figure, render_page, workload_figures
 from kernel_audit.worker.scratch import scratch_folder
@@ -46,7 +46,7 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
     make_folder(work)
     with alone(work):
         try:
-            evidence, sources = observed(question, work, progress, compiling=True)
+            seen = observed(question, work, progress, whole=True)
         except AuditError as error:
             if fresh and not isinstance(error, InternalError):
                 shutil.rmtree(work, ignore_errors=True)  # a request that cannot be honoured is no interrupted audit
@@ -54,10 +54,11 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
         progress("writing the bundle", 0, None)
         for unfinished in out.parent.glob(f".{out.name}.partial-*"):  # left by a kill while a bundle was written
             shutil.rmtree(unfinished, ignore_errors=True)
+        evidence, sources = as_read(seen.evidence), seen.sources
         decision = decide(evidence)
         figures = {**precision_gap_figure(evidence), **workload_figures(evidence)}
         page = render_page(evidence, decision, figures, sources)
-        write_bundle(evidence, decision, sources, figures, page, out)
+        write_bundle(evidence, decision, sources, figures, page, out, traces=seen.traces)
         shutil.rmtree(work, ignore_errors=True)
     return Answer(evidence, decision, out / "report.html")
 
@@ -65,5 +66,5 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
 def check(question: Question, progress: Progress) -> Answer:
     """The correctness matrix and what it decides; nothing is kept."""
     with scratch_folder() as folder:
-        evidence, _ = observed(question, folder, progress, compiling=False)
+        evidence = observed(question, folder, progress, whole=False).evidence
     return Answer(evidence, decide(evidence))

@@ -2,7 +2,7 @@
 
 from kernel_audit.evidence.consistency import consistency, record_names
 from kernel_audit.evidence.fault import Fault
-from kernel_audit.evidence.frozen import Evidence, FrozenAudit
+from kernel_audit.evidence.frozen import Evidence, FrozenAudit, as_read
 from kernel_audit.evidence.integrity import verify_integrity
 from kernel_audit.evidence.manifest import Manifest, bundle_digest, is_bundle, read_manifest
 from kernel_audit.evidence.privacy import machine_names, private_text
@@ -15,6 +15,7 @@ __all__ = [
     "Fault",
     "FrozenAudit",
     "Manifest",
+    "as_read",
     "bundle_digest",
     "consistency",
     "is_bundle",

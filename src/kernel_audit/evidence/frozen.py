@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import msgspec
 
 from kernel_audit.contract import Audit
 from kernel_audit.records import (
@@ -17,6 +20,7 @@ from kernel_audit.records import (
     Record,
     RefusalCheck,
     WorkloadRecord,
+    encode,
 )
 
 
@@ -53,3 +57,15 @@ class Evidence:
     refusals: list[RefusalCheck] = field(default_factory=list)
     profile: ProfileRecord | None = None
     workload: WorkloadRecord | None = None
+
+
+def as_read(evidence: Evidence) -> Evidence:
+    """The evidence as a reader of its bundle will have it: every table in the order of canonical JSON. What is decided and
+    drawn from it is then the same for both."""
+    return replace(evidence, **{each.name: _again(getattr(evidence, each.name)) for each in fields(evidence)})
+
+
+def _again(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_again(each) for each in value]
+    return value if value is None else msgspec.json.decode(encode(value), type=type(value))

@@ -11,6 +11,7 @@ from kernel_audit.records import AWAIT, LEVELS, Cell, Decision, Finding
 from kernel_audit.report import phrases
 from kernel_audit.report.complexity import complexity
 from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, precision_gaps
+from kernel_audit.report.profile import profile_lines
 from kernel_audit.report.svg import embedded
 from kernel_audit.report.tables import control_rows, counts_of, kernel_rows, matrix_table
 from kernel_audit.report.without_device import compiled_tables, read_rows
@@ -98,6 +99,7 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "figure_alt": _figure_alt(gaps.rows),
         "left_out": _left_out(evidence),
         "workload": _workload(evidence),
+        "profile": profile_lines(evidence.profile) if evidence.profile is not None else [],
         "complexity": complexity(evidence, sources),
     }
 

@@ -20,6 +20,7 @@ from kernel_audit.report.phrases import (
     number,
     outcome_word,
 )
+from kernel_audit.report.profile import profile_lines
 from kernel_audit.report.tables import control_rows, matrix_table
 from kernel_audit.report.without_device import compiled_texts, read_texts
 from kernel_audit.report.workload import drawing_lines, workload_texts
@@ -69,6 +70,7 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         _section("Kernels, as they were read", read_texts(evidence), "No kernel was read."),
         _section("Compiled for described devices: nothing ran", compiled_texts(evidence), "Nothing was compiled."),
         *_workload_blocks(evidence),
+        *_profile_blocks(evidence),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -81,6 +83,15 @@ def _workload_blocks(evidence: Evidence) -> list[list[str]]:
         return []
     title = "The complete step on logical devices: values, no times"
     return [_section(title, workload_texts(record)), ["A partition, drawn", *drawing_lines(record)]]
+
+
+def _profile_blocks(evidence: Evidence) -> list[list[str]]:
+    """The profile; its lines are laid out in columns already."""
+    if evidence.profile is None:
+        return []
+    return [
+        ["Profile of the complete step", *(f"  {_plain(line)}".rstrip() for line in profile_lines(evidence.profile))]
+    ]
 
 
 def finding_text(finding: Finding) -> str:

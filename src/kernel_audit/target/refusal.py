@@ -74,7 +74,9 @@ def _operation(message: str) -> str:
 def _shortened(message: str) -> str:
     """The lines that say something, up to a few hundred characters."""
     kept = [line.strip() for line in message.splitlines() if line.strip() and not line.strip().startswith(_NOISE)]
-    text = " ".join(kept).partition(" The MLIR operation involved:")[0]  # `operation` and `source` say it for the author
+    text = " ".join(kept).partition(" The MLIR operation involved:")[
+        0
+    ]  # `operation` and `source` say it for the author
     text = text.partition(" Largest program allocations")[0]
     text = re.sub(r'"body":"[A-Za-z0-9+/=]+"', '"body":...', text)
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
