@@ -42,7 +42,7 @@ $(VENV)/.tested: $(VENV)/.package requirements-test.txt
 	@touch $@
 
 audit: env
-	@$(BIN)/kernel-audit run axpy --out evidence/axpy
+	@$(BIN)/kernel-audit run regression --out evidence/regression
 
 test: test-tools
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
