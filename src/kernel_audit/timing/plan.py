@@ -1,0 +1,119 @@
+"""The plan of a session: fixed from the noise of a pilot before the first sample that counts, and not touched afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kernel_audit.records import SessionPlan
+from kernel_audit.statistics import pairs_needed, ratio_noise
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PROCESSES = 10
+WARM_UPS = 5
+LEAST_PAIRS = 300
+MOST_PAIRS = 6000
+PILOT_PAIRS = 60
+DIRECTION_PAIRS = 4  # of each process
+DEFAULT_MARGIN = 0.05
+
+
+@dataclass(frozen=True)
+class Step:
+    """One pair to come: which columns it goes to, which side first, which operands, and whether its results are looked at."""
+
+    kind: str
+    order: int
+    inputs: int
+    checked: bool
+
+
+def plan_session(
+    *,
+    seed: int,
+    input_sets: int,
+    margin: float = DEFAULT_MARGIN,
+    pilot: Sequence[np.ndarray] | None = None,
+    pairs: int | None = None,
+    most_pairs: int = MOST_PAIRS,
+    processes: int = PROCESSES,
+    warm_ups: int = WARM_UPS,
+    direction_pairs: int = DIRECTION_PAIRS,
+    fresh_every: int = 10,
+    check_every: int = 8,
+) -> SessionPlan:
+    """How many pairs, in how many processes, and in what surroundings.
+
+    `pilot` holds log ratios of the baseline against itself, so the number of pairs cannot depend on what the candidate does.
+    With `pairs` given, the number is that one. ValueError without either, or for fewer warm-ups than five.
+    """
+    if warm_ups < WARM_UPS:
+        raise ValueError(f"{WARM_UPS} warm-ups or more are needed, got {warm_ups!r}")
+    noise, counted = None, 0
+    if pilot is not None:
+        spread = ratio_noise(pilot)
+        noise, counted = spread.within, sum(len(each) for each in pilot)
+    if pairs is not None:
+        chosen = "given"
+    elif pilot is None:
+        raise ValueError("a pilot or a number of pairs is needed")
+    else:
+        wanted = pairs_needed(spread, margin, processes)
+        pairs = min(max(wanted or most_pairs, LEAST_PAIRS), most_pairs)
+        asked = f"{wanted} pairs" if wanted else f"more processes than {processes}"
+        chosen = f"the pilot's noise asks for {asked} to find {margin:.1%}; {LEAST_PAIRS} to {most_pairs} are allowed"
+    return SessionPlan(
+        processes=processes,
+        pairs=_multiple(pairs, processes),
+        direction_pairs=direction_pairs,
+        warm_ups=warm_ups,
+        input_sets=input_sets,
+        fresh_every=fresh_every,
+        check_every=check_every,
+        margin=margin,
+        seed=seed,
+        pilot_noise=noise,
+        pilot_pairs=counted,
+        chosen=chosen,
+    )
+
+
+def process_seed(plan: SessionPlan, index: int) -> int:
+    """The seed of one process, from that of the plan."""
+    import numpy as np
+
+    return int(np.random.SeedSequence([plan.seed, index]).generate_state(1)[0])
+
+
+def process_steps(plan: SessionPlan, seed: int) -> list[Step]:
+    """All pairs of one process in the order in which they run: kinds mixed, the first side of each drawn at random.
+
+    About one pair in `fresh_every` has operands of its own, and the results of about one in `check_every`, those with fresh
+    operands among them, are looked at. All is drawn before the process times anything.
+    """
+    import numpy as np
+
+    draw = np.random.default_rng(seed)
+    each = plan.pairs // plan.processes
+    kinds = ["comparison"] * each + ["control"] * each + ["direction"] * plan.direction_pairs
+    draw.shuffle(kinds)
+    count = len(kinds)
+    orders = draw.integers(0, 2, count).tolist()
+    rotated = (draw.permutation(count) % max(1, plan.input_sets)).tolist()
+    fresh = (draw.random(count) < 1 / plan.fresh_every).tolist() if plan.fresh_every else [False] * count
+    checked = (draw.random(count) < 1 / plan.check_every).tolist() if plan.check_every else [False] * count
+    steps, made = [], 0
+    for kind, order, index, is_fresh, is_checked in zip(kinds, orders, rotated, fresh, checked, strict=True):
+        if is_fresh:
+            made += 1
+        inputs = -made if is_fresh else index
+        steps.append(Step(kind, order, inputs, bool(plan.check_every) and (is_fresh or is_checked)))
+    return steps
+
+
+def _multiple(pairs: int, processes: int) -> int:
+    """Rounded up, so that each process has the same number."""
+    return -(-pairs // processes) * processes
