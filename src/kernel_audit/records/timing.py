@@ -21,7 +21,7 @@ TIMING_VERDICTS = (FASTER, SLOWER, NO_DIFFERENCE, CANNOT_TELL, REFUSED)
 CLAIMS = ("target", "host-only", "method-only")
 
 # Why a pair does not count. It stays in the record.
-VOID_REASONS = ("recompiled", "throttled", "busy-machine", "transfer", "raised")
+VOID_REASONS = ("recompiled", "throttled", "busy-machine", "transfer")
 
 
 class ClockRecord(Record, kw_only=True):
