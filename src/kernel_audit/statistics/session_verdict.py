@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 BELOW_FLOOR_SHARE = 0.01
 CLOCKS_APART = 0.10  # of the candidate's time, beyond both intervals
 DISPATCH_SHARE = 0.5
+LEAST_FRESH = 10  # pairs on fresh operands
 IDLE_SHARE = 0.2  # of the CPU time for each second that the other side spends
 
 
@@ -62,6 +63,7 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
         doubt=doubt,
         overhead=2 * session.clock.overhead_s / max(min(medians), session.clock.step_s, 1e-12),
         direction_right=_direction_right(session),
+        known_only=_known_only(session, comparison),
     )
     verdict, reasons = judge(interval, own, soundness, margin)
     second, findings = _second_clock(session, comparison, interval)
@@ -141,6 +143,25 @@ def _direction_right(session: Session) -> bool:
         return not session.plan.direction_pairs
     logs = [value for each in columns for value in log_ratios(each.left_s, each.right_s, session.clock.step_s)]
     return median(logs) > 0
+
+
+def _known_only(session: Session, comparison: list[PairColumns]) -> bool:
+    """Whether the candidate gains on operands that were shown before and does not on fresh ones: what a stored result does.
+
+    Both intervals must be apart, and that of the fresh pairs must not be faster itself: cold operands may well change by how
+    much an honest program gains.
+    """
+    parts = ([], [])
+    for each in comparison:
+        logs = log_ratios(each.left_s, each.right_s, session.clock.step_s)
+        for part, wanted in zip(parts, (True, False), strict=True):
+            chosen = logs[[(index < 0) is wanted for index in each.inputs]]
+            if len(chosen):
+                part.append(chosen)
+    if min(len(part) for part in parts) < 2 or sum(len(each) for each in parts[0]) < LEAST_FRESH:
+        return False
+    fresh, known = (ratio_interval(part, session.plan.seed + 3) for part in parts)
+    return known.high < fresh.low and fresh.high >= 1
 
 
 def _second_clock(

@@ -26,6 +26,7 @@ class Soundness:
     doubt: float = 0.0
     overhead: float = 0.0
     direction_right: bool = True
+    known_only: bool = False  # faster on operands that come again, and not on those never seen
 
 
 def judge(
@@ -39,6 +40,8 @@ def judge(
         return CANNOT_TELL, unsound
     if not interval.holds(1.0) and not control.holds(1.0):
         return CANNOT_TELL, ("control-clear-of-1",)
+    if interval.high < 1 and soundness.known_only:
+        return CANNOT_TELL, ("faster-on-known-operands",)
     if interval.high < 1:
         return FASTER, ("interval-below-1",)
     if interval.low > 1:
