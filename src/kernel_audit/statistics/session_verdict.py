@@ -62,7 +62,7 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
         voided_share=sum(voided.values()) / max(1, _all_pairs(session)),
         doubt=doubt,
         overhead=2 * session.clock.overhead_s / max(min(medians), session.clock.step_s, 1e-12),
-        direction_right=_direction_right(session),
+        direction_right=math.isinf(doubt) or _direction_right(session),
         known_only=_known_only(session, comparison),
     )
     verdict, reasons = judge(interval, own, soundness, margin)

@@ -9,7 +9,7 @@ from kernel_audit.timing.clock import Clock, MeasuredClock, cpu_clock, host_cloc
 from kernel_audit.timing.plan import plan_session, process_seed, process_steps
 from kernel_audit.timing.process import run_process
 from kernel_audit.timing.side import Doubled, Guard, Judge, NoJudge, Operands, Side, Sides
-from kernel_audit.timing.simulated import Noise, World, simulate_session
+from kernel_audit.timing.simulated import Noise, Stage, World, simulate_session
 from kernel_audit.timing.whole import BOUNDARY, assemble, pilot_logs
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Operands",
     "Side",
     "Sides",
+    "Stage",
     "World",
     "assemble",
     "cpu_clock",

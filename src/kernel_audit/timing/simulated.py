@@ -6,14 +6,15 @@ a truth that is known. Nothing of it is ever a measurement: a session that it ma
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kernel_audit.records import ClockRecord, Session, SessionPlan, SessionScope, TimedSide
+from kernel_audit.timing.clock import Clock
 from kernel_audit.timing.plan import process_seed
 from kernel_audit.timing.process import run_process
-from kernel_audit.timing.side import Doubled, Guard, Judge, NoJudge, Sides
+from kernel_audit.timing.side import Doubled, Guard, Judge, NoJudge, Operands, Sides
 from kernel_audit.timing.whole import assemble
 
 
@@ -104,37 +105,51 @@ class NoOperands:
     def fresh(self, index: int) -> None: ...
 
 
+@dataclass(frozen=True)
+class Stage:
+    """What stands in a simulated world beside its noise; by default two programs without values."""
+
+    sides: Callable[[World, float, float], Sides] | None = None
+    operands: Callable[[World], Operands] = lambda world: NoOperands()
+    judge: Callable[[World], Judge] = lambda world: NoJudge()
+    guards: Callable[[World], Sequence[Guard]] = lambda world: ()
+    second_clock: Callable[[World], Clock] | None = None
+    platform: str = "simulated"
+
+
 def simulate_session(
-    noise: Noise,
-    plan: SessionPlan,
-    *,
-    ratio: float = 1.0,
-    base_s: float = 1e-3,
-    judge: Callable[[], Judge] = NoJudge,
-    guards: Callable[[World], list[Guard]] = lambda world: [],
-    sides: Callable[[World, float, float], Sides] | None = None,
+    noise: Noise, plan: SessionPlan, *, ratio: float = 1.0, base_s: float = 1e-3, stage: Stage | None = None
 ) -> Session:
-    """A whole session in which the candidate truly takes `ratio` times as long as the baseline's `base_s`."""
-    make = sides or _sides
-    processes = []
+    """A whole session in which the candidate truly takes `ratio` times as long as the baseline's `base_s`.
+
+    A process in which a program raises is lost and recorded so, as it is on a device.
+    """
+    stage = stage or Stage()
+    processes, lost, second = [], [], None
     for index in range(plan.processes):
-        calls = 2 * (2 * plan.pairs // plan.processes + plan.direction_pairs) + 5 * plan.warm_ups + plan.direction_pairs
+        calls = 4 * (plan.pairs // plan.processes) + 3 * plan.direction_pairs + 5 * plan.warm_ups
         world = World(noise, calls, process_seed(plan, index) ^ 0x5EED)
-        made = make(world, base_s, ratio)
-        processes.append(run_process(made, NoOperands(), judge(), world, plan, index, guards=guards(world)))
-    scope = SessionScope(platform="simulated", device_kind="simulated", device_count=1, claims="method-only")
+        made = (stage.sides or plain_sides)(world, base_s, ratio)
+        second = stage.second_clock(world) if stage.second_clock is not None else None
+        given, judge, guards = stage.operands(world), stage.judge(world), stage.guards(world)
+        try:
+            processes.append(run_process(made, given, judge, world, plan, index, second_clock=second, guards=guards))
+        except ArithmeticError as error:
+            lost.append(f"process {index}: {error}")
     return assemble(
         provenance="simulated",
-        scope=scope,
+        scope=SessionScope(platform=stage.platform, device_kind="simulated", device_count=1, claims="method-only"),
         clock=world.record(),
-        second_clock=None,
+        second_clock=second.record() if second is not None else None,
         sides=[made.candidate.record, made.baseline.record],
         plan=plan,
         processes=processes,
+        lost=lost,
     )
 
 
-def _sides(world: World, base_s: float, ratio: float) -> Sides:
+def plain_sides(world: World, base_s: float, ratio: float) -> Sides:
+    """Two programs, the twin and the doubled one, without values."""
     baseline = SimulatedSide(world, "baseline", base_s)
     return Sides(
         candidate=SimulatedSide(world, "candidate", base_s * ratio),
