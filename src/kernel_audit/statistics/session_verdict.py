@@ -178,7 +178,8 @@ def _second_clock(
     findings = []
     if clock.kind == "process-cpu":
         # Fewer cores busy for longer is no contradiction; no core busy is one.
-        if session.scope.platform == "cpu" and math.isfinite(doubt) and second.high < IDLE_SHARE * interval.low:
+        spent = (median(left) + clock.step_s) / max(median(right), clock.step_s)
+        if session.scope.platform == "cpu" and spent < IDLE_SHARE * interval.low:
             findings.append("idle-while-timed")
     elif second.low > interval.high * (1 + CLOCKS_APART) or second.high * (1 + CLOCKS_APART) < interval.low:
         findings.append("clocks-disagree")
