@@ -63,7 +63,7 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
         doubt=doubt,
         overhead=2 * session.clock.overhead_s / max(min(medians), session.clock.step_s, 1e-12),
         direction_right=math.isinf(doubt) or _direction_right(session),
-        known_only=_known_only(session, comparison),
+        known_only=interval.high < 1 and _known_only(session, comparison),
     )
     verdict, reasons = judge(interval, own, soundness, margin)
     second, findings = _second_clock(session, comparison, interval)

@@ -6,7 +6,6 @@ the columns of the record follow the object that was called, not its place.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,23 +29,13 @@ def run_process(
     second_clock: Clock | None = None,
     guards: Sequence[Guard] = (),
 ) -> TimedProcess:
-    """All samples of process `index`. What a side raises propagates: a program that fails has no time.
-
-    The collector is off while pairs run, as in `timeit`; it runs before.
-    """
+    """All samples of process `index`. What a side raises propagates: a program that fails has no time."""
     seed = process_seed(plan, index)
     steps = process_steps(plan, seed)
     warm_up_s = _warm_up(sides, operands, clock, plan)
     dispatch_s = _dispatch(sides, clock)
     timed = _Timed(clock, second_clock, guards, judge)
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        timed.run(steps, sides, operands)
-    finally:
-        if collecting:
-            gc.enable()
+    timed.run(steps, sides, operands)
     return TimedProcess(
         index=index,
         seed=seed,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +76,8 @@ def measure_process(
     here, notes = guards_here(busy_share)
     clock, second = host_clock(), cpu_clock()
     guards = [recompilation, Transfers(operands), *here]
-    found = run_process(sides, operands, judge, clock, plan, index, second_clock=second, guards=guards)
+    with _collector_off():
+        found = run_process(sides, operands, judge, clock, plan, index, second_clock=second, guards=guards)
     process = msgspec.structs.replace(found, notes=notes)
     return {
         "process": msgspec.to_builtins(process),
@@ -83,6 +86,17 @@ def measure_process(
         "second_clock": msgspec.to_builtins(second.record()),
         "sides": [msgspec.to_builtins(each.record) for each in (sides.candidate, sides.baseline)],
     }
+
+
+@contextlib.contextmanager
+def _collector_off() -> Iterator[None]:
+    """Python's collector runs before and not while pairs are timed, as in `timeit`."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def scope_here() -> SessionScope:
