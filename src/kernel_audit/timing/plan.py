@@ -91,8 +91,8 @@ def process_seed(plan: SessionPlan, index: int) -> int:
 def process_steps(plan: SessionPlan, seed: int) -> list[Step]:
     """All pairs of one process in the order in which they run: kinds mixed, the first side of each drawn at random.
 
-    About one pair in `fresh_every` has operands of its own, and the results of about one in `check_every`, those with fresh
-    operands among them, are looked at. All is drawn before the process times anything.
+    Of each kind one pair in `fresh_every` has operands of its own, and the results of one in `check_every`, and of those with
+    fresh operands, are looked at. All is drawn before the process times anything.
     """
     import numpy as np
 
@@ -102,16 +102,23 @@ def process_steps(plan: SessionPlan, seed: int) -> list[Step]:
     draw.shuffle(kinds)
     count = len(kinds)
     orders = draw.integers(0, 2, count).tolist()
-    rotated = (draw.permutation(count) % max(1, plan.input_sets)).tolist()
-    fresh = (draw.random(count) < 1 / plan.fresh_every).tolist() if plan.fresh_every else [False] * count
-    checked = (draw.random(count) < 1 / plan.check_every).tolist() if plan.check_every else [False] * count
-    steps, made = [], 0
-    for kind, order, index, is_fresh, is_checked in zip(kinds, orders, rotated, fresh, checked, strict=True):
-        if is_fresh:
-            made += 1
-        inputs = -made if is_fresh else index
-        steps.append(Step(kind, order, inputs, bool(plan.check_every) and (is_fresh or is_checked)))
-    return steps
+    inputs = (draw.permutation(count) % max(1, plan.input_sets)).tolist()
+    fresh = _chosen(draw, kinds, plan.fresh_every)
+    checked = fresh | _chosen(draw, kinds, plan.check_every) if plan.check_every else set()
+    for number, place in enumerate(sorted(fresh)):
+        inputs[place] = -1 - number
+    return [Step(kinds[place], orders[place], inputs[place], place in checked) for place in range(count)]
+
+
+def _chosen(draw: np.random.Generator, kinds: list[str], every: int) -> set[int]:
+    """Places of one pair in `every`, of each kind alike and one at least; none for an `every` of 0."""
+    import numpy as np
+
+    chosen: set[int] = set()
+    for kind in sorted(set(kinds)) if every else ():
+        places = np.array([place for place, each in enumerate(kinds) if each == kind])
+        chosen.update(draw.permutation(places)[: max(1, round(len(places) / every))].tolist())
+    return chosen
 
 
 def _multiple(pairs: int, processes: int) -> int:
