@@ -168,16 +168,17 @@ class SideTimes(Record, kw_only=True):
 
 
 class TimingVerdict(Record, kw_only=True):
-    """What a session says of its candidate. `verdict` is one of TIMING_VERDICTS, `reasons` codes of decision/reasons.toml.
+    """What a session says of its candidate: one of TIMING_VERDICTS, with the codes that it rests on (docs/timing.md).
 
-    A ratio is candidate over baseline, so below 1 the candidate takes less time. It is None in a refused session, whose
-    times are not reported. `pairs_needed` is the number of pairs that would find a difference of `margin`, None where the
-    session could tell, or where no number would in that many processes. `findings` name what a reader must know beside the
-    verdict, such as two clocks that disagree.
+    `session_digest` is that of the whole record, so that no sample of it can be another. A ratio is candidate over baseline:
+    below 1 the candidate takes less time. It is None in a refused session, whose times are not reported. `pairs_needed` is the
+    number of pairs that would find a difference of `margin`, None where the session could tell, or where no number would in
+    that many processes. `findings` name what a reader must know beside the verdict, such as two clocks that disagree.
     """
 
     schema: str = "kernel-audit/timing-verdict/1"
     session: str
+    session_digest: str
     verdict: str
     reasons: list[str]
     margin: float

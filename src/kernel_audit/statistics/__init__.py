@@ -8,6 +8,7 @@ from kernel_audit.statistics.opportunity import conditional_speedup, speedup_lim
 from kernel_audit.statistics.opportunity_interval import Opportunity, opportunity
 from kernel_audit.statistics.pairs_needed import RatioNoise, pairs_needed, ratio_noise
 from kernel_audit.statistics.ratios import clock_doubt, log_ratios
+from kernel_audit.statistics.recomputed import recomputed_differences
 from kernel_audit.statistics.session_verdict import session_verdict
 from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
@@ -27,6 +28,7 @@ __all__ = [
     "percentile_90",
     "ratio_interval",
     "ratio_noise",
+    "recomputed_differences",
     "robust_cv",
     "session_verdict",
     "speedup_limit",

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kernel_audit.records.canonical import digest_of
 from kernel_audit.records.timing import (
     CANNOT_TELL,
     REFUSED,
@@ -70,6 +71,7 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
     findings += _dispatch(session, medians)
     return TimingVerdict(
         session=session.id,
+        session_digest=digest_of(session),
         verdict=verdict,
         reasons=list(reasons),
         margin=margin,
@@ -206,6 +208,7 @@ def _record(interval: RatioInterval) -> Ratio:
 def _without_figures(session: Session, margin: float, reasons: tuple[str, ...], verdict: str) -> TimingVerdict:
     return TimingVerdict(
         session=session.id,
+        session_digest=digest_of(session),
         verdict=verdict,
         reasons=list(reasons),
         margin=margin,

@@ -45,15 +45,15 @@ class Bench:
         return self._places[length]
 
     def calibrate(self) -> float:
-        """The part of a call that no step accounts for, as a share of STEPS steps: from the session of twice as many.
+        """The part of a call that no step accounts for, as a share of STEPS steps: from a session of four times as many.
 
-        With a + b n seconds for n steps, the ratio r of 2n to n steps gives a / (a + b n) = 2 - r.
+        With a + b n seconds for n steps, the ratio r of 4n to n steps gives a / (a + b n) = (4 - r) / 3.
         """
-        session = self.session(2 * STEPS, plan_session(seed=7, input_sets=INPUT_SETS, pairs=200, processes=PROCESSES))
+        session = self.session(4 * STEPS, self.plan(7, MOST_PAIRS))
         ratio = session_verdict(session).ratio
         if ratio is None:
             raise EnvironmentFault("the calibration gave no ratio", stage="bench", where="chains of two lengths")
-        self.fixed_share = min(max(2 - ratio.ratio, 0.0), 1.0)
+        self.fixed_share = min(max((4 - ratio.ratio) / 3, 0.0), 1.0)
         return self.fixed_share
 
     def truth(self, length: int) -> float:

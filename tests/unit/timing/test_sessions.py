@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kernel_audit.records import CANNOT_TELL, FASTER, REFUSED, SLOWER, OutputCheck, Session, decode, encode
-from kernel_audit.statistics import session_verdict
+from kernel_audit.statistics import recomputed_differences, session_verdict
 from kernel_audit.timing import Noise, plan_session, process_seed, process_steps, simulate_session
 
 NOISE = Noise("quiet", independent=0.05, spread=0.005)
@@ -51,13 +51,27 @@ def test_the_same_record_gives_the_same_verdict_after_it_was_written_and_read(se
     assert session_verdict(again) == session_verdict(session)
 
 
-def test_one_altered_sample_changes_what_is_recomputed(session: Session):
+def test_a_stored_verdict_is_that_of_its_samples(session: Session):
+    verdict = session_verdict(session)
+    assert recomputed_differences(verdict, session) == []
+    for altered, field in (
+        (msgspec.structs.replace(verdict, pairs=verdict.pairs + 1), "pairs"),
+        (msgspec.structs.replace(verdict, ratio=msgspec.structs.replace(verdict.ratio, low=0.7)), "ratio.low"),
+        (msgspec.structs.replace(verdict, verdict=SLOWER), "verdict"),
+    ):
+        (said,) = recomputed_differences(altered, session)
+        assert said.startswith(f"{field}: ")
+
+
+@pytest.mark.parametrize("kind, column", [("comparison", "left_s"), ("comparison", "right_s"), ("control", "left_s")])
+def test_one_altered_sample_is_seen_by_who_recomputes(session: Session, kind: str, column: str):
+    """Whether it moves an interval or not."""
     first = session.processes[0]
-    samples = [*first.comparison.left_s]
-    samples[0] *= 3
-    changed = msgspec.structs.replace(first, comparison=msgspec.structs.replace(first.comparison, left_s=samples))
+    columns = getattr(first, kind)
+    samples = [each * (1 + 1e-12) if index == 0 else each for index, each in enumerate(getattr(columns, column))]
+    changed = msgspec.structs.replace(first, **{kind: msgspec.structs.replace(columns, **{column: samples})})
     altered = msgspec.structs.replace(session, processes=[changed, *session.processes[1:]])
-    assert session_verdict(altered) != session_verdict(session)
+    assert recomputed_differences(session_verdict(session), altered)
 
 
 def test_a_simulated_session_claims_nothing(session: Session):
