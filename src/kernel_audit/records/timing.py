@@ -150,6 +150,30 @@ class Session(Record, kw_only=True):
     lost_processes: list[str] = []
 
 
+class PilotRatio(Record, kw_only=True):
+    """One program in a pilot against the yardstick: median of pair ratios, None where no pair counted.
+
+    `session` is the id of the pilot, empty for the yardstick itself.
+    """
+
+    name: str
+    ratio: float | None
+    pairs: int
+    session: str
+
+
+class Choice(Record, kw_only=True):
+    """How the program of one side was chosen among several; `pilots` is empty where there was one only.
+
+    The ratios are for choosing and for nothing else: the least of several is too small by luck.
+    """
+
+    role: str
+    chosen: str
+    yardstick: str
+    pilots: list[PilotRatio] = []
+
+
 class Ratio(Record, kw_only=True):
     """A median of pair ratios with its 99 % interval; `high` is None where it has no upper end."""
 

@@ -3,6 +3,7 @@
 No JAX; NumPy is imported where it is used. `session_verdict` is the way from a session's raw samples to what it says.
 """
 
+from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
 from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, speedup_limit
 from kernel_audit.statistics.opportunity_interval import Opportunity, opportunity
@@ -14,12 +15,15 @@ from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
 
 __all__ = [
+    "Crossing",
+    "Crossover",
     "Opportunity",
     "RatioInterval",
     "RatioNoise",
     "Soundness",
     "clock_doubt",
     "conditional_speedup",
+    "crossover",
     "judge",
     "log_ratios",
     "median",

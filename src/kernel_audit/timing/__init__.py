@@ -8,6 +8,7 @@ them, and `statistics.session_verdict` judges that, here or elsewhere. Nothing i
 from kernel_audit.timing.clock import Clock, MeasuredClock, cpu_clock, host_clock
 from kernel_audit.timing.plan import plan_session, process_seed, process_steps
 from kernel_audit.timing.process import run_process
+from kernel_audit.timing.selection import Selected, select_and_confirm
 from kernel_audit.timing.side import Doubled, Guard, Judge, NoJudge, Operands, Side, Sides
 from kernel_audit.timing.simulated import Noise, Stage, World, simulate_session
 from kernel_audit.timing.whole import BOUNDARY, assemble, pilot_logs
@@ -22,6 +23,7 @@ __all__ = [
     "NoJudge",
     "Noise",
     "Operands",
+    "Selected",
     "Side",
     "Sides",
     "Stage",
@@ -34,5 +36,6 @@ __all__ = [
     "process_seed",
     "process_steps",
     "run_process",
+    "select_and_confirm",
     "simulate_session",
 ]
