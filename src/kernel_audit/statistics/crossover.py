@@ -53,9 +53,7 @@ def crossover(points: Iterable[tuple[float, str]]) -> Crossover:
         raise ValueError(f"every size is measured once, got {sizes}")
     told = [(size, verdict == FASTER) for size, verdict in ordered if verdict in (FASTER, SLOWER, NO_DIFFERENCE)]
     crossings = tuple(
-        Crossing(low, high, faster)
-        for (low, before), (high, faster) in itertools.pairwise(told)
-        if before != faster
+        Crossing(low, high, faster) for (low, before), (high, faster) in itertools.pairwise(told) if before != faster
     )
     known = tuple(size for size, _ in told)
     untold = tuple(size for size in sizes if size not in known)

@@ -57,15 +57,7 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
     interval = ratio_interval(logs, session.plan.seed, doubt=doubt)
     own = ratio_interval(own_logs, session.plan.seed + 1, doubt=clock_doubt((medians[1], medians[1]), step_s))
     voided = _voided(session)
-    soundness = Soundness(
-        processes=len(comparison),
-        pairs=sum(len(each) for each in logs),
-        voided_share=sum(voided.values()) / max(1, _all_pairs(session)),
-        doubt=doubt,
-        overhead=2 * session.clock.overhead_s / max(min(medians), session.clock.step_s, 1e-12),
-        direction_right=math.isinf(doubt) or _direction_right(session),
-        known_only=interval.high < 1 and _known_only(session, comparison),
-    )
+    soundness = _soundness(session, comparison, medians, interval)
     verdict, reasons = judge(interval, own, soundness, margin)
     second, findings = _second_clock(session, comparison, interval)
     findings += _dispatch(session, medians)
@@ -84,6 +76,21 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
         processes=len(comparison),
         pairs_needed=_needed(logs, margin) if verdict == CANNOT_TELL else None,
         findings=findings,
+    )
+
+
+def _soundness(
+    session: Session, comparison: list[PairColumns], medians: tuple[float, float], interval: RatioInterval
+) -> Soundness:
+    doubt = clock_doubt(medians, session.clock.step_s)
+    return Soundness(
+        processes=len(comparison),
+        pairs=sum(len(each.left_s) for each in comparison),
+        voided_share=sum(_voided(session).values()) / max(1, _all_pairs(session)),
+        doubt=doubt,
+        overhead=2 * session.clock.overhead_s / max(min(medians), session.clock.step_s, 1e-12),
+        direction_right=math.isinf(doubt) or _direction_right(session),
+        known_only=interval.high < 1 and _known_only(session, comparison),
     )
 
 

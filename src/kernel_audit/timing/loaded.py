@@ -28,6 +28,7 @@ class LoadedSide:
     def __init__(self, role: str, name: str, data: bytes, *, floor_s: float = 0.0) -> None:
         program = load(data)
         refuse_interpreted(program, role)
+        program.require_platform()
         specs, self.shardings = _specs(program)
         started = time.perf_counter()
         self._compiled = jax.jit(program.exported.call).lower(*specs).compile()
@@ -135,6 +136,8 @@ def refuse_interpreted(program: LoadedProgram, role: str) -> None:
 def load_sides(candidate: bytes, baseline: bytes, names: tuple[str, str], floors_s: tuple[float, float]) -> Sides:
     """The programs of a process. The twin is the baseline's bytes, loaded and compiled once more: what a second copy of the
     same program costs is what the control must show."""
+    for role, data in (("candidate", candidate), ("baseline", baseline)):
+        refuse_interpreted(load(data), role)
     first = LoadedSide("baseline", names[1], baseline, floor_s=floors_s[1])
     made = {
         "candidate": LoadedSide("candidate", names[0], candidate, floor_s=floors_s[0]),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernel_audit.records import SessionPlan
-from kernel_audit.statistics import pairs_needed, ratio_noise
+from kernel_audit.statistics import RatioNoise, pairs_needed, ratio_noise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,19 +52,10 @@ def plan_session(
     """
     if warm_ups < WARM_UPS:
         raise ValueError(f"{WARM_UPS} warm-ups or more are needed, got {warm_ups!r}")
-    noise, counted = None, 0
-    if pilot is not None:
-        spread = ratio_noise(pilot)
-        noise, counted = spread.within, sum(len(each) for each in pilot)
-    if pairs is not None:
-        chosen = "given"
-    elif pilot is None:
-        raise ValueError("a pilot or a number of pairs is needed")
-    else:
-        wanted = pairs_needed(spread, margin, processes)
-        pairs = min(max(wanted or most_pairs, LEAST_PAIRS), most_pairs)
-        asked = f"{wanted} pairs" if wanted else f"more processes than {processes}"
-        chosen = f"the pilot's noise asks for {asked} to find {margin:.1%}; {LEAST_PAIRS} to {most_pairs} are allowed"
+    noise, counted = (None, 0) if pilot is None else (ratio_noise(pilot), sum(len(each) for each in pilot))
+    chosen = "given"
+    if pairs is None:
+        pairs, chosen = _pairs_for(noise, margin, processes, most_pairs)
     return SessionPlan(
         processes=processes,
         pairs=_multiple(pairs, processes),
@@ -75,10 +66,20 @@ def plan_session(
         check_every=check_every,
         margin=margin,
         seed=seed,
-        pilot_noise=noise,
+        pilot_noise=noise.within if noise is not None else None,
         pilot_pairs=counted,
         chosen=chosen,
     )
+
+
+def _pairs_for(noise: RatioNoise | None, margin: float, processes: int, most_pairs: int) -> tuple[int, str]:
+    """The number that a pilot's noise asks for, within bounds, and a sentence about it."""
+    if noise is None:
+        raise ValueError("a pilot or a number of pairs is needed")
+    wanted = pairs_needed(noise, margin, processes)
+    asked = f"{wanted} pairs" if wanted else f"more processes than {processes}"
+    text = f"the pilot's noise asks for {asked} to find {margin:.1%}; {LEAST_PAIRS} to {most_pairs} are allowed"
+    return min(max(wanted or most_pairs, LEAST_PAIRS), most_pairs), text
 
 
 def process_seed(plan: SessionPlan, index: int) -> int:

@@ -15,7 +15,9 @@ import jax
 import jaxlib
 import msgspec
 
+from kernel_audit.errors import TargetError
 from kernel_audit.records import SessionPlan, SessionScope
+from kernel_audit.target import require_target
 from kernel_audit.timing.clock import cpu_clock, host_clock
 from kernel_audit.timing.guards import BUSY_SHARE, guards_here
 from kernel_audit.timing.judging import HeldResults
@@ -37,12 +39,15 @@ def time_process(
     index: int,
     floors_s: dict[str, float] | None = None,
     busy_share: float = BUSY_SHARE,
+    target: str = "cpu",
 ) -> None:
     """Times process `index` of a session; the step "process" holds the `TimedProcess`, scope, clocks and sides.
 
     `programs` maps "candidate" and "baseline" to files of program bytes, `names` to names for the record. `task` names in
-    "function" ("module:function") what makes the `Task`, with its "arguments".
+    "function" ("module:function") what makes the `Task`, with its "arguments". Raises TargetError where this process's backend
+    is not `target` ("cpu", "tpu" or "gpu"), before anything is read or made.
     """
+    require_backend(target)
     steps.begin("process")
     data = {role: Path(place).read_bytes() for role, place in programs.items()}
     made = _task(task)
@@ -99,6 +104,21 @@ def _collector_off() -> Iterator[None]:
         gc.enable()
 
 
+def require_backend(target: str) -> None:
+    """Raises TargetError unless JAX's own backend here is `target`. Nothing is allocated."""
+    if target != "cpu":
+        require_target(target)
+    elif jax.default_backend() != "cpu":
+        raise TargetError(
+            "a session for the host's part runs on a CPU",
+            stage="measure",
+            where="--target cpu",
+            expected="backend 'cpu'",
+            got=f"backend {jax.default_backend()!r}",
+            next_command="set JAX_PLATFORMS=cpu",
+        )
+
+
 def scope_here() -> SessionScope:
     """This process's devices. A CPU may claim nothing about a target."""
     devices = jax.local_devices()
@@ -112,7 +132,7 @@ def scope_here() -> SessionScope:
             "jax": jax.__version__,
             "jaxlib": jaxlib.__version__,
             "python": platform.python_version(),
-            "runtime": str(getattr(devices[0].client, "platform_version", "")).splitlines()[0][:200],
+            "runtime": " ".join(str(getattr(devices[0].client, "platform_version", "")).split())[:200],
             "cores": str(os.cpu_count()),
         },
     )

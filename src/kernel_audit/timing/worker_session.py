@@ -23,7 +23,10 @@ PILOT_PROCESSES = 2
 
 @dataclass(frozen=True)
 class Timing:
-    """What is timed: files of program bytes and names by role, the task (see `process_job.time_process`), the floors."""
+    """What is timed: files of program bytes and names by role, the task (see `process_job.time_process`), the floors.
+
+    `environment` must let JAX see the `target` (a worker's JAX_PLATFORMS is "cpu" otherwise).
+    """
 
     programs: Mapping[str, Path]
     names: Mapping[str, str]
@@ -32,6 +35,7 @@ class Timing:
     environment: Mapping[str, str] = field(default_factory=dict)
     import_path: tuple[str, ...] = ()
     busy_share: float = BUSY_SHARE
+    target: str = "cpu"
     deadline_s: float = 300.0
 
 
@@ -86,6 +90,7 @@ def _job(folder: Path, timing: Timing, plan: SessionPlan, index: int) -> Job:
         "index": index,
         "floors_s": dict(timing.floors_s),
         "busy_share": timing.busy_share,
+        "target": timing.target,
     }
     return Job(
         FUNCTION,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel_audit.errors import TargetError
 from kernel_audit.records import CANNOT_TELL, SLOWER
 from kernel_audit.statistics import session_verdict
 from kernel_audit.timing import plan_session
@@ -92,3 +93,12 @@ def test_a_process_that_ends_badly_is_lost_and_recorded(bench: Bench, tmp_path: 
     with pytest.raises(EnvironmentFault, match="no process of the session gave samples") as raised:
         run_session(bench.pool, tmp_path, timing, plan_session(seed=1, input_sets=1, pairs=16, processes=2))
     assert "ModuleNotFoundError" in raised.value.got
+
+
+def test_another_backend_than_the_one_asked_for_is_refused_before_anything_is_made(bench: Bench, tmp_path: Path):
+    """Files that do not exist are never opened."""
+    nowhere = {"candidate": tmp_path / "none", "baseline": tmp_path / "none"}
+    timing = Timing(nowhere, {"candidate": "c", "baseline": "b"}, {"function": "nowhere:task"}, target="tpu")
+    with pytest.raises(TargetError, match="no TPU") as raised:
+        run_session(bench.pool, tmp_path, timing, plan_session(seed=1, input_sets=1, pairs=16, processes=2))
+    assert "'cpu'" in raised.value.text()
