@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,11 +96,31 @@ def test_a_call_returns_complete_arrays_and_keeps_its_operands():
     import jax
 
     side = LoadedSide("candidate", "donating", _bytes(jax.jit(honest, donate_argnums=(0, 1))))
-    operands = PlacedOperands(_operands, 2, 1).rotated(0)
+    operands = PlacedOperands(TASK, 2, 1).rotated(0)
     results = side(operands)
     assert all(isinstance(each, jax.Array) and each.is_ready() for each in jax.tree.leaves(results))
     assert not any(each.is_deleted() for each in operands)
     assert side.compile_s > 0
+
+
+def test_operands_can_be_made_on_the_device_itself():
+    import jax
+
+    def generate(seed: int) -> list[jax.Array]:
+        keys = jax.random.split(jax.random.key(seed))
+        return [jax.random.normal(each, (SIZE, SIZE)) for each in keys]
+
+    task = dataclasses.replace(TASK, make=lambda seed: 1 / 0, generate=generate)
+    operands = PlacedOperands(task, 2, 1)
+    for index in (0, 1, -1, -2):
+        placed = operands.rotated(index) if index >= 0 else operands.fresh(index)
+        for here, again in zip(placed, operands.again(index), strict=True):
+            np.testing.assert_array_equal(np.asarray(here), np.asarray(again))
+    assert _agreement(_expected([np.asarray(each) for each in placed]), LoadedSide("b", "b", _bytes(honest))(placed))
+
+
+def _agreement(expected: Any, actual: Any) -> bool:
+    return TASK.agree([np.asarray(each) for each in actual], expected) == ""
 
 
 def test_one_process_keeps_everything_and_says_where_it_ran():

@@ -17,21 +17,21 @@ HELD_BYTES = 256 << 20
 class HeldResults:
     """Judges chosen results of timed calls against expected values of the very operands of the call.
 
-    `host(index)` gives the operands again as host arrays, `expected(operands)` the expected results, and `agree(actual,
+    `again(index)` gives the operands once more, `expected(operands)` the expected results, and `agree(actual,
     expected)` is "" or says what differs. Results are held as the program gave them and judged at the end, or between two pairs
     where more than `held_bytes` are held: never inside the boundary.
     """
 
     def __init__(
         self,
-        host: Callable[[int], Arrays],
+        again: Callable[[int], Arrays],
         expected: Callable[[Arrays], Arrays],
         agree: Callable[[Arrays, Arrays], str],
         how: str,
         *,
         held_bytes: int = HELD_BYTES,
     ) -> None:
-        self._host, self._expected, self._agree, self._how = host, expected, agree, how
+        self._again, self._expected, self._agree, self._how = again, expected, agree, how
         self._limit = held_bytes
         self._held: list[tuple[str, int, Any]] = []
         self._held_bytes = 0
@@ -75,7 +75,7 @@ class HeldResults:
     def _wanted(self, index: int) -> Arrays:
         if index in self._known:
             return self._known[index]
-        values = self._expected(self._host(index))
+        values = self._expected(self._again(index))
         if index >= 0:
             self._known[index] = values
         return values

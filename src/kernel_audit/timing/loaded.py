@@ -14,6 +14,7 @@ from kernel_audit.program import LoadedProgram, load
 from kernel_audit.program.placement import lay_over
 from kernel_audit.records import TimedSide, digest_bytes
 from kernel_audit.timing.side import Doubled, Sides
+from kernel_audit.timing.task import Task
 
 COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
 
@@ -46,18 +47,18 @@ class LoadedSide:
 class PlacedOperands:
     """Operands on the device: `sets` rotated ones, made at once, and fresh ones, each made when it is asked for.
 
-    `make(seed)` gives host arrays, flat; `shardings` has one entry an operand, or is None for the first device.
+    They are those of a task; `shardings` has one entry an operand, or is None for the first device.
     """
 
     def __init__(
         self,
-        make: Callable[[int], Sequence[np.ndarray]],
+        task: Task,
         sets: int,
         seed: int,
         *,
         shardings: Sequence[Any] | None = None,
     ) -> None:
-        self._make = make
+        self._task = task
         self._seed = seed
         self._shardings = shardings
         self.sets = sets
@@ -76,13 +77,14 @@ class PlacedOperands:
         self.latest = self._placed(index)
         return self.latest
 
-    def host(self, index: int) -> Sequence[np.ndarray]:
-        """The values of a set as host arrays, made again from their seed."""
+    def again(self, index: int) -> Sequence[Any]:
+        """The values of a set, made once more from their seed: host arrays, or device arrays of a task that generates them."""
+        make = self._task.generate or self._task.make
         words = [self._seed, 0 if index >= 0 else 1, abs(index)]
-        return self._make(int(np.random.SeedSequence(words).generate_state(1)[0]))
+        return make(int(np.random.SeedSequence(words).generate_state(1)[0]))
 
     def _placed(self, index: int) -> list[jax.Array]:
-        arrays = self.host(index)
+        arrays = self.again(index)
         where = self._shardings or [jax.local_devices()[0]] * len(arrays)
         return jax.block_until_ready([jax.device_put(each, at) for each, at in zip(arrays, where, strict=True)])
 

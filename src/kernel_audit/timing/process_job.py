@@ -74,10 +74,10 @@ def measure_process(
     floors = (floors_s.get("candidate", 0.0), floors_s.get("baseline", 0.0))
     sides = load_sides(programs["candidate"], programs["baseline"], (names["candidate"], names["baseline"]), floors)
     operands = PlacedOperands(
-        task.make, plan.input_sets, process_seed(plan, index), shardings=getattr(sides.baseline, "shardings", None)
+        task, plan.input_sets, process_seed(plan, index), shardings=getattr(sides.baseline, "shardings", None)
     )
     sides.placement_s = operands.placement_s
-    judge = HeldResults(operands.host, task.expected, task.agree, task.how)
+    judge = HeldResults(operands.again, task.expected, task.agree, task.how)
     here, notes = guards_here(busy_share)
     clock, second = host_clock(), cpu_clock()
     guards = [recompilation, Transfers(operands), *here]
