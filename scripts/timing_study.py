@@ -59,19 +59,23 @@ def aa(options: argparse.Namespace) -> tuple[str, dict, bool]:
     """Nothing changed: how often is a difference called?"""
     sessions = 2000 if options.sessions is None else options.sessions
     found = [spread_out(options.jobs, tally, kind, sessions // len(KINDS)) for kind in KINDS] if sessions else []
+    called = sum(each.called(METHOD) * each.sessions for each in found)
+    total = sum(each.sessions for each in found)
+    title = "called faster or slower, of sessions in which nothing changed"
     lines = [
         noise_table(found),
         "",
-        rule_table(found, "called faster or slower, of sessions in which nothing changed", Tally.called),
+        rule_table(found, title, Tally.called),
+        "",
+        f"Simulated: {called:.0f} of {total} sessions called; at most 1 % may be.",
+        "",
     ]
-    called = sum(each.called(METHOD) * each.sessions for each in found)
-    total = sum(each.sessions for each in found)
-    lines += ["", f"Simulated: {called:.0f} of {total} sessions called; at most 1 % may be."] if found else []
+    lines = lines if found else []
     real, text, wrong = [], "", 0
     if options.real is None or options.real:
         real, text = real_sessions([0.0], 60 if options.real is None else options.real)
         wrong = sum(each["verdict"] in (FASTER, SLOWER) for each in real)
-        lines += ["", text]
+        lines += [text, "", f"Real: {wrong} of {len(real)} sessions called; at most one may be."]
     held = called <= 0.01 * max(total, 1) and wrong <= 1
     return "\n".join(lines), {"simulated": [as_counts(each) for each in found], "real": real}, held
 
