@@ -43,6 +43,7 @@ def test_the_measuring_half_of_a_session_needs_five_packages():
     assert (done.stdout, done.stderr) == ("imported\n", "")
 
 
+@pytest.mark.slow
 def test_the_test_above_can_fail():
     done = subprocess.run([sys.executable, "-c", MEASURING, "click"], capture_output=True, text=True)
     assert "not on a device machine: click" in done.stderr
