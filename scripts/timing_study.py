@@ -111,6 +111,8 @@ def power(options: argparse.Namespace) -> tuple[str, dict, bool]:
             list(cases.values()), "called slower, which is wrong", lambda case, rule: case.share(rule, SLOWER), cases
         ),
     ]
+    unnamed = first.rules.get(METHOD, {}).get(CANNOT_TELL, 0) - len(first.named_pairs)
+    rows += ["", f"{unnamed} of the wide sessions named no number of pairs but more processes."]
     rows += ["", *(f"- {'held' if held else 'MISSED'}: {text}" for text, held in bounds.items())]
     return "\n".join(rows), {name: as_counts(case) for name, case in cases.items()}, all(bounds.values())
 
