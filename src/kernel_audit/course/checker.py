@@ -143,6 +143,7 @@ class _Trial:
 
     def _unmet(self, told: _Answer) -> list[Check]:
         """Why nothing can be checked: the file cannot be imported, or has no such function."""
+        steps = told.steps
         promise = "the file can be imported"
         if "import" not in steps:
             return [self._check(promise, told.ending)]
