@@ -13,6 +13,7 @@ from kernel_audit.records import (
     Environment,
     KernelInspection,
     Plan,
+    Receipt,
     Record,
     RefusalCheck,
 )
@@ -49,3 +50,4 @@ class Evidence:
     cells: list[Cell] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
     refusals: list[RefusalCheck] = field(default_factory=list)
+    receipts: list[Receipt] = field(default_factory=list)

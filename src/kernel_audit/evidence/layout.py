@@ -16,8 +16,9 @@ DECISION = "decision.json"
 PAGE = "report.html"
 SOURCES = "sources"
 FIGURES = "figures"
+RECEIPTS = "receipts"
 
-# Every bundle has these beside the manifest and its digest; files under sources/ and figures/ come on top.
+# Every bundle has these beside the manifest and its digest; files under sources/, figures/ and receipts/ come on top.
 REQUIRED = (AUDIT, ENVIRONMENT, CELLS, CONTROLS, REFUSALS, PROGRAMS, KERNELS, COMPILED, DECISION, PAGE)
 
 _LONGEST_NAME = 1024

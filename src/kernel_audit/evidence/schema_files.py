@@ -21,14 +21,17 @@ from kernel_audit.records import (
     Decision,
     Environment,
     KernelInspection,
+    Receipt,
     RefusalCheck,
+    Session,
+    TimingVerdict,
 )
 
 SCHEMA_FOLDER = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # The record of each file of a bundle: of the whole file, of each line, or of each item of its array
-# (programs.json, kernels.json).
+# (programs.json, kernels.json). A session and its verdict are parts of a receipt.
 RECORDS: dict[str, type] = {
     "audit": FrozenAudit,
     "cell": Cell,
@@ -39,7 +42,10 @@ RECORDS: dict[str, type] = {
     "kernel": KernelInspection,
     "manifest": Manifest,
     "program": CaptureRecord,
+    "receipt": Receipt,
     "refusal": RefusalCheck,
+    "session": Session,
+    "timing-verdict": TimingVerdict,
 }
 _CONSTANTS = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
 

@@ -3,6 +3,7 @@
 No JAX; NumPy is imported where it is used. `session_verdict` is the way from a session's raw samples to what it says.
 """
 
+from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_per_s, pilot_ratio
 from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
 from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, speedup_limit
@@ -15,12 +16,16 @@ from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
 
 __all__ = [
+    "COPY",
+    "PRODUCT",
     "Crossing",
     "Crossover",
     "Opportunity",
     "RatioInterval",
     "RatioNoise",
     "Soundness",
+    "achieved",
+    "ceiling_per_s",
     "clock_doubt",
     "conditional_speedup",
     "crossover",
@@ -30,6 +35,7 @@ __all__ = [
     "opportunity",
     "pairs_needed",
     "percentile_90",
+    "pilot_ratio",
     "ratio_interval",
     "ratio_noise",
     "recomputed_differences",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernel_audit.records import Choice, PilotRatio, Session, SessionPlan
-from kernel_audit.statistics import log_ratios, median
+from kernel_audit.statistics import pilot_ratio
 
 Run = Callable[[str, str, SessionPlan], Session]
 
@@ -49,19 +49,8 @@ def select_and_confirm(
 
 
 def _ratio(name: str, session: Session) -> PilotRatio:
-    logs = [
-        value
-        for process in session.processes
-        for value, void in zip(
-            log_ratios(process.comparison.left_s, process.comparison.right_s, session.clock.step_s),
-            process.comparison.voided,
-            strict=True,
-        )
-        if not void
-    ]
-    if not logs:
-        return PilotRatio(name=name, ratio=None, pairs=0, session=session.id)
-    return PilotRatio(name=name, ratio=math.exp(median(logs)), pairs=len(logs), session=session.id)
+    ratio, pairs = pilot_ratio(session)
+    return PilotRatio(name=name, ratio=ratio, pairs=pairs, session=session.id)
 
 
 def _by_ratio(pilot: PilotRatio) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kernel_audit.records import (
+    BOUNDARY,
     ClockRecord,
     Session,
     SessionPlan,
@@ -16,11 +17,6 @@ from kernel_audit.records import (
     digest_of,
 )
 from kernel_audit.statistics import log_ratios
-
-BOUNDARY = (
-    "from logical operands already placed on the device to a complete, synchronised logical output; padding, call and cropping "
-    "inside, compilation and placement outside"
-)
 
 
 def assemble(
