@@ -43,6 +43,11 @@ class LoadedSide:
     def __call__(self, operands: Sequence[jax.Array]) -> Any:
         return self._wait(self._compiled(*operands))
 
+    def described(self) -> dict[str, Any]:
+        """What the compiler says of it: "compiled" (a digest of the program's text), "memory" (bytes by kind) and "flops"; each
+        empty or None where this runtime does not tell."""
+        return {"compiled": _text_digest(self._compiled), "memory": _memory(self._compiled), "flops": _flops(self._compiled)}
+
 
 class PlacedOperands:
     """Operands on the device: `sets` rotated ones, made at once, and fresh ones, each made when it is asked for.
@@ -161,6 +166,36 @@ def _empty_program() -> Callable[[], Any]:
     compiled = jax.jit(lambda x: x + 1).lower(operand).compile()
     wait = jax.block_until_ready
     return lambda: wait(compiled(operand))
+
+
+def _text_digest(compiled: Any) -> str:
+    try:
+        text = compiled.as_text()
+    except Exception:  # a runtime that keeps no text
+        return ""
+    return digest_bytes(text.encode()) if text else ""
+
+
+def _memory(compiled: Any) -> dict[str, int]:
+    try:
+        told = compiled.memory_analysis()
+        return {
+            "arguments": int(told.argument_size_in_bytes),
+            "results": int(told.output_size_in_bytes),
+            "temporary": int(told.temp_size_in_bytes),
+        }
+    except Exception:  # a runtime that does not account for memory
+        return {}
+
+
+def _flops(compiled: Any) -> float | None:
+    try:
+        told = compiled.cost_analysis()
+        told = told[0] if isinstance(told, (list, tuple)) else told
+        flops = float(told.get("flops", 0.0))
+    except Exception:  # a runtime without a cost model
+        return None
+    return flops if flops > 0 else None
 
 
 def _specs(program: LoadedProgram) -> tuple[list[jax.ShapeDtypeStruct], list[Any] | None]:
