@@ -13,7 +13,7 @@ OUTSIDE = "jax"  # JAX and its parts, as one name in the lines below
 BOTTOM = frozenset({"errors", "records", "statistics"})
 JUDGING = BOTTOM | {"contract", "evidence", "decision", "report"}
 MEASURING_BASE = BOTTOM | {"contract", "fixture", "oracle", "program", "worker", "inspect", "symbolic"}
-MEASURING = MEASURING_BASE | {"matrix", "target", "timing", "workload", "profile"}
+MEASURING = MEASURING_BASE | {"matrix", "target", "timing", "workload", "profile", "measure"}
 
 # What each part may import, itself apart. A part that is missing here has no place yet: give it one.
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -31,6 +31,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "matrix": MEASURING_BASE | {OUTSIDE},
     "target": MEASURING_BASE | {"matrix", OUTSIDE},  # results of a target are compared by the one function for all
     "timing": MEASURING_BASE | {"target", OUTSIDE},
+    # From an audit to receipts: exports, checks and sessions brought together on a device.
+    "measure": MEASURING_BASE | {"matrix", "target", "timing", OUTSIDE},
     "profile": MEASURING_BASE | {"target", OUTSIDE},
     "workload": MEASURING_BASE | {"target", "timing", "profile", OUTSIDE},
     "kernels": frozenset({"contract", OUTSIDE}),
@@ -40,7 +42,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "report": BOTTOM | {"contract", "evidence", "decision"},
     # Where both meet.
     "conduct": JUDGING | MEASURING,
-    "cli": JUDGING | {"conduct", "matrix", "worker"},
+    "cli": JUDGING | {"conduct", "matrix", "measure", "worker"},
     # The course's checker: the same engine, told in lines; it sees what `conduct` sees.
     "course": JUDGING | MEASURING | {"conduct", "kernels", OUTSIDE},
     "__main__": frozenset({"cli"}),

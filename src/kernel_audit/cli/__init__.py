@@ -13,6 +13,7 @@ COMMANDS = {
     "check": "The correctness matrix of an audit, and what it decides; keeps nothing.",
     "inspect": "What a kernel does with its blocks, bytes and memory, read before it runs.",
     "compile": "Compile an audit's programs for described devices, without a device.",
+    "measure": "Measure an audit on the device that is here; writes receipts.",
     "decide": "Decide again from the records of a bundle.",
     "verify": "Verify a bundle: digests, consistency, and the decision replayed.",
     "report": "Show a bundle as text, or write its page again.",

@@ -1,4 +1,4 @@
-"""What must hold within a receipt, whoever wrote it: every figure is that of its samples, and its parts are of one observation."""
+"""What must hold within a receipt, whoever wrote it: every figure is that of its samples, all parts of one observation."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def _contradictions(receipt: Receipt) -> Iterator[str]:
         yield f"unknown kind {receipt.kind!r} or part {receipt.part!r}"
     if not 1 <= receipt.number <= receipt.of:
         yield f"number {receipt.number} of {receipt.of}"
-    if (receipt.kind == FAILURE) != (receipt.failure is not None):
-        yield f"kind {receipt.kind!r} with {'a' if receipt.failure else 'no'} failure"
+    if receipt.kind == FAILURE and (not receipt.failures or receipt.verdict is not None):
+        yield "a failure that does not say what failed, or has a verdict"
     if receipt.kind == RECEIPT and (receipt.session is None or receipt.verdict is None):
         yield "no session, or no verdict"
     yield from _wrong_ceilings(receipt)

@@ -45,7 +45,7 @@ def _check_version(record: Any, where: str) -> None:
 
 
 def check_canonical(data: bytes, value: Any, where: str) -> None:
-    """Raises BundleError for other bytes of the same value. Other bytes of the same value are refused: a digest of the record must be the digest of the file."""
+    """Raises BundleError for other bytes of the same value: a digest of the record must be the digest of the file."""
     if encode(value) == data:
         return
     if (twice := _repeated_key(data)) is not None:

@@ -37,8 +37,8 @@ def task(
     large: bool,
     family: str = "normal",
 ) -> Task:
-    """The task of a comparison. `reference` has "folder", "step" and "wide" (see reference_job); `budgets`, one a result, are the
-    largest errors allowed, None for exact agreement. `large`: operands are drawn on the device."""
+    """The task of a comparison. `reference` has "folder", "step" and "wide" (see reference_job); `budgets`, one a result, are
+    the largest errors allowed, None for exact agreement. `large`: operands are drawn on the device."""
     contract = msgspec.convert(audit, Audit)
 
     def make(seed: int) -> Arrays:

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from kernel_audit.contract import Audit
+from kernel_audit.fixture import seed_of
 from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, known_devices
 from kernel_audit.target.described import DescribedTarget
 
@@ -81,8 +82,13 @@ def is_large(audit: Audit, comparison: Comparison) -> bool:
     return operand_bytes(audit, comparison) >= LARGE_BYTES
 
 
+def check_seed(family: str) -> int:
+    """The seed of a family's operands on the target, the same in every process."""
+    return seed_of("on the target", family) & 0x7FFFFFFFFFFFFFFF
+
+
 def target_here(platform: str, device_kind: str, count: int) -> DescribedTarget:
-    """The described target that a device of this kind is; one of its own, of which nothing is published, where there is none."""
+    """The described target that a device of this kind is; one of its own where nothing is published."""
     for each in known_devices().values():
         if each.kind == platform and each.device_kind == device_kind:
             return DescribedTarget(each, _extent(platform, count), count)

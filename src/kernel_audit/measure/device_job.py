@@ -1,4 +1,4 @@
-"""Jobs that run on the device itself: what it is, what it reaches, whether programs are right there. They import no candidate."""
+"""Jobs that run on the device itself: what it is, what it reaches, whether programs are right. No candidate here."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditError, TargetError
 from kernel_audit.fixture import seed_of
 from kernel_audit.measure.audit_task import distance, expected, task
+from kernel_audit.measure.comparison import check_seed
 from kernel_audit.program.raised import without_folders
 from kernel_audit.records import Ceiling, digest_bytes, digest_of
 from kernel_audit.statistics import COPY, PRODUCT, ceiling_per_s
 from kernel_audit.timing.loaded import LoadedSide
 from kernel_audit.timing.process_job import require_backend, scope_here
-from kernel_audit.worker import read_arrays
 
 COPY_BYTES = {"tpu": 1 << 30, "gpu": 1 << 30, "cpu": 1 << 26}
 PRODUCT_SIZE = {"tpu": 8192, "gpu": 8192, "cpu": 512}
@@ -75,10 +75,11 @@ def check_programs(
     fixtures: list[str],
     large: bool,
 ) -> None:
-    """One step a program: compiled, run on each fixture, its complete results kept as arrays and their distance from the reference.
+    """One step a program: compiled, run on each fixture, its complete results kept, and how far from the reference.
 
-    Each of `programs` has "id", "role", "name" and "place" (a file of bytes). What it raises is told in "failed"; a process that
-    ends leaves its step open. "errors" has, for each seed of `normal`, the largest distance of each result.
+    Each of `programs` has "id", "role", "name" and "place" (a file of bytes). What it raises is told in "failed"; a process
+    that ends leaves its step open. "errors" has, for each seed of `normal`, the largest distance of each result, "scales" the
+    largest expected value.
     """
     require_backend(target)
     contract = msgspec.convert(audit, Audit)
@@ -92,7 +93,9 @@ def check_programs(
         told, arrays = _checked(each, operands, wanted, others)
         steps.finish(each["id"], told, arrays)
     steps.begin("inputs")
-    digests = {name: digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given]) for name, given in others.items()}
+    digests = {
+        name: digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given]) for name, given in others.items()
+    }
     digests |= {
         f"normal-{name}": digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given])
         for name, given in operands.items()
@@ -102,14 +105,15 @@ def check_programs(
 
 def _operands(contract: Audit, dims: dict[str, int], binding: dict[str, str], family: str) -> list[Any]:
     data = task(
-        audit=msgspec.to_builtins(contract), dims=dims, binding=binding, reference={}, budgets=None, large=False, family=family
+        audit=msgspec.to_builtins(contract),
+        dims=dims,
+        binding=binding,
+        reference={},
+        budgets=None,
+        large=False,
+        family=family,
     )
     return list(data.make(check_seed(family)))
-
-
-def check_seed(family: str) -> int:
-    """The seed of a family's operands on the target, the same in every process."""
-    return seed_of("on the target", family) & 0x7FFFFFFFFFFFFFFF
 
 
 def _checked(
@@ -120,16 +124,21 @@ def _checked(
         data = Path(each["place"]).read_bytes()
         side = LoadedSide(each["role"], each["name"], data)
         stage = "run"
-        told: dict[str, Any] = {"compile_s": side.compile_s, "side": msgspec.to_builtins(side.record), **side.described()}
-        errors, arrays = [], {}
+        told: dict[str, Any] = {
+            "compile_s": side.compile_s,
+            "side": msgspec.to_builtins(side.record),
+            **side.described(),
+        }
+        errors, scales, arrays = [], [], {}
         for name, given in operands.items():
             results = [np.asarray(leaf) for leaf in side(_placed(side, given))]
             errors.append([_largest(ours, theirs) for ours, theirs in zip(results, wanted[name], strict=True)])
+            scales.append([_finite(np.abs(theirs.astype(np.float64))) for theirs in wanted[name]])
             told.setdefault("shapes", [[list(leaf.shape), leaf.dtype.name] for leaf in results])
         for name, given in others.items():
             results = [np.asarray(leaf) for leaf in side(_placed(side, given))]
             arrays |= {f"{name}.{index}": leaf for index, leaf in enumerate(results)}
-        return {**told, "errors": errors}, arrays
+        return {**told, "errors": errors, "scales": scales}, arrays
     except AuditError:
         raise
     except Exception as error:
@@ -146,8 +155,12 @@ def _largest(ours: np.ndarray, theirs: np.ndarray) -> float | None:
     """The largest distance; None for another shape, or where one is not finite."""
     if ours.shape != theirs.shape:
         return None
-    off = float(np.max(distance(ours, theirs), initial=0.0))
-    return off if math.isfinite(off) else None
+    return _finite(distance(ours, theirs))
+
+
+def _finite(values: np.ndarray) -> float | None:
+    most = float(np.max(values, initial=0.0))
+    return most if math.isfinite(most) else None
 
 
 def _product(precision: Any) -> Callable[[jax.Array], jax.Array]:
@@ -176,11 +189,3 @@ def _driver(target: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return said[0][:40] if said else ""
-
-
-def outputs_of(folder: Path, step: str, fixture: str) -> list[np.ndarray]:
-    """The results of one program on one fixture, from the folder of a `check_programs` job."""
-    arrays, found = read_arrays(folder, step), []
-    while f"{fixture}.{len(found)}" in arrays:
-        found.append(arrays[f"{fixture}.{len(found)}"])
-    return found

@@ -77,7 +77,8 @@ class Preparing:
             bench.audit = msgspec.structs.replace(audit, fixed={**audit.fixed, **_opened(audit.door, target.platform)})
         exports = bench.exports(target, sides_of(audit), in_step=any(each.part == STEP for each in comparisons))
         return [
-            Ready(each, self._programs(target, exports, each), self._reference(audit, bench, each)) for each in comparisons
+            Ready(each, self._programs(target, exports, each), self._reference(audit, bench, each))
+            for each in comparisons
         ]
 
     def _programs(self, target: DescribedTarget, exports: list[Export], comparison: Comparison) -> list[Prepared]:
@@ -159,7 +160,7 @@ def _one_table(audit: Audit) -> dict[str, list[Any]] | list[Any]:
 
 
 def _refuse_interpreted(target: DescribedTarget, told: dict[str, Any], name: str) -> None:
-    """Raises TargetError for a kernel that a CPU would interpret, and for one that its author asks to interpret on the target."""
+    """Raises TargetError for a kernel that a CPU would interpret, and for one that asks for it on the target, too."""
     kernels = told.get("kernels") or []
     if target.platform == CPU and kernels:
         raise TargetError(
@@ -170,7 +171,9 @@ def _refuse_interpreted(target: DescribedTarget, told: dict[str, Any], name: str
             got="a kernel, which a CPU can only interpret",
             next_command="kernel-audit measure AUDIT --target tpu (or gpu), on a machine with one",
         )
-    asked = [each for each in kernels if each.get("live", True) and each.get("authored_interpret") not in ("False", None)]
+    asked = [
+        each for each in kernels if each.get("live", True) and each.get("authored_interpret") not in ("False", None)
+    ]
     if asked:
         raise TargetError(
             "the kernel asks to be interpreted, also where the target is; a simulation is never timed",

@@ -1,8 +1,8 @@
-"""Job of a baseline's worker: the reference of a comparison as bytes for a CPU, which the timing processes run beside the device.
+"""Job of a baseline's worker: a comparison's reference as bytes for a CPU, which timing processes run beside the device.
 
-It is the first baseline, in float64 where the agreement is derived, else in its own arithmetic: rounded as the contract says, so
-that an exact agreement can be held to it. A process that times a candidate imports no file of the audit, so the reference cannot
-be a function; the oracle itself judges complete outputs in a worker of its own.
+It is the first baseline, in float64 where the agreement is derived, else in its own arithmetic: rounded as the contract says,
+so that an exact agreement can be held to it. A process that times a candidate imports no file of the audit, so the reference
+cannot be a function; the oracle itself judges complete outputs in a worker of its own.
 """
 
 from __future__ import annotations

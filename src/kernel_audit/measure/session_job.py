@@ -12,8 +12,10 @@ from kernel_audit.records import SessionPlan
 from kernel_audit.timing.process_job import measure_process, require_backend
 
 
-def time_comparisons(steps: Any, *, comparisons: list[dict[str, Any]], index: int, target: str, busy_share: float) -> None:
-    """Process `index` of the sessions of all `comparisons`; the step with a comparison's "id" holds what `measure_process` gives.
+def time_comparisons(
+    steps: Any, *, comparisons: list[dict[str, Any]], index: int, target: str, busy_share: float
+) -> None:
+    """Process `index` of the sessions of all `comparisons`; its step of the job holds what `measure_process` gives.
 
     Each has "id", "programs" (files by role), "names", "task" (arguments of `audit_task.task`), "plan" and "floors_s".
     """
@@ -24,6 +26,4 @@ def time_comparisons(steps: Any, *, comparisons: list[dict[str, Any]], index: in
         made = task(**each["task"])
         made.expected((made.generate or made.make)(0))  # compiled now, and not while pairs are timed
         plan = msgspec.convert(each["plan"], SessionPlan)
-        steps.finish(
-            each["id"], measure_process(data, each["names"], made, plan, index, each["floors_s"], busy_share)
-        )
+        steps.finish(each["id"], measure_process(data, each["names"], made, plan, index, each["floors_s"], busy_share))

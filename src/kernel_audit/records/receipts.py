@@ -111,17 +111,19 @@ class PeakMemory(Record, kw_only=True):
 
 
 class Failure(Record, kw_only=True):
-    """What failed on the target. `role` is "candidate", "baseline" or "host"."""
+    """What failed on the target. `role` is "candidate", "baseline" or "host"; `name` is that of the program."""
 
     stage: str
     role: str
+    name: str
     what: str
     expected: str
     got: str
 
 
 class Receipt(Record, kw_only=True):
-    """One comparison on one device. `kind` "failure" has `failure` and whatever was known by then, and no verdict.
+    """One comparison on one device. `kind` "failure" has `failures` and whatever was known by then, and no verdict; a receipt
+    may have some, of configurations or baselines that were left out for them.
 
     `run`, `number` and `of`: one measurement writes `of` receipts, numbered from 1; how many was fixed beforehand, so that one
     that is left out is missed. `contract` is the digest of the audit. `part` is "program" for the kernel alone, "step" for the
@@ -160,7 +162,7 @@ class Receipt(Record, kw_only=True):
     achieved: list[Achieved] = []
     memory: list[PeakMemory] = []
     stale_when: list[str]
-    failure: Failure | None = None
+    failures: list[Failure] = []
 
     @property
     def configuration(self) -> dict[str, Any]:

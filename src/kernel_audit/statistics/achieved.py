@@ -1,4 +1,4 @@
-"""What a side reached of its device, and what a pilot said: figures of a receipt, recomputed from its samples by whoever reads it."""
+"""What a side reached of its device, and what a pilot said: figures of a receipt, recomputed by whoever reads it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,11 @@ class LoadedSide:
     def described(self) -> dict[str, Any]:
         """What the compiler says of it: "compiled" (a digest of the program's text), "memory" (bytes by kind) and "flops"; each
         empty or None where this runtime does not tell."""
-        return {"compiled": _text_digest(self._compiled), "memory": _memory(self._compiled), "flops": _flops(self._compiled)}
+        return {
+            "compiled": _text_digest(self._compiled),
+            "memory": _memory(self._compiled),
+            "flops": _flops(self._compiled),
+        }
 
 
 class PlacedOperands:

@@ -71,9 +71,9 @@ def run_session(
         )
     return assemble(
         provenance="measured",
-        scope=_same(told, "scope", SessionScope),
-        clock=_worst(told, "clock"),
-        second_clock=_worst(told, "second_clock"),
+        scope=same_in_all(told, "scope", SessionScope),
+        clock=worst_clock(told, "clock"),
+        second_clock=worst_clock(told, "second_clock"),
         sides=msgspec.convert(told[0]["sides"], list[TimedSide]),
         plan=plan,
         processes=[msgspec.convert(each["process"], TimedProcess) for each in told],
@@ -108,7 +108,8 @@ def _how(result: JobResult) -> str:
     return result.outcome
 
 
-def _same(told: list[dict[str, Any]], key: str, kind: type) -> Any:
+def same_in_all(told: list[dict[str, Any]], key: str, kind: type) -> Any:
+    """What all processes of a session tell alike. Raises EnvironmentFault where they ran in different surroundings."""
     values = [msgspec.convert(each[key], kind) for each in told]
     if any(each != values[0] for each in values):
         raise EnvironmentFault(
@@ -121,7 +122,7 @@ def _same(told: list[dict[str, Any]], key: str, kind: type) -> Any:
     return values[0]
 
 
-def _worst(told: list[dict[str, Any]], key: str) -> ClockRecord:
+def worst_clock(told: list[dict[str, Any]], key: str) -> ClockRecord:
     """Each process measures its clock; the session states the coarsest step and the dearest reading of them."""
     clocks = [msgspec.convert(each[key], ClockRecord) for each in told]
     return msgspec.structs.replace(
