@@ -17,7 +17,7 @@ from kernel_audit.decision import decide
 from kernel_audit.errors import AuditError, BundleError, InternalError
 from kernel_audit.evidence import write_bundle
 from kernel_audit.matrix.check import Progress
-from kernel_audit.report import precision_gap_figure, render_page
+from kernel_audit.report import decision_figure, precision_gap_figure, render_page
 from kernel_audit.worker.scratch import scratch_folder
 
 
@@ -55,7 +55,7 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
         for unfinished in out.parent.glob(f".{out.name}.partial-*"):  # left by a kill while a bundle was written
             shutil.rmtree(unfinished, ignore_errors=True)
         decision = decide(evidence)
-        figures = precision_gap_figure(evidence)
+        figures = {**precision_gap_figure(evidence), **decision_figure(evidence)}
         page = render_page(evidence, decision, figures, sources)
         write_bundle(evidence, decision, sources, figures, page, out)
         shutil.rmtree(work, ignore_errors=True)

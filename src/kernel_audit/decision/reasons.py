@@ -8,8 +8,9 @@ from functools import cache
 from importlib import resources
 
 # What a finding does: "revise" breaks a promise; "forbid" leaves no ground for any decision; "await" says what is missing;
+# "hold" forbids any claim about a target; "decline" shows that the baseline is enough, "keep" that the kernel earns its place;
 # "note" informs.
-EFFECTS = ("revise", "forbid", "await", "note")
+EFFECTS = ("forbid", "revise", "hold", "decline", "await", "keep", "note")
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from kernel_audit.decision.finding import finding
 from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.target_rules import Targets
+from kernel_audit.decision.worth import sound
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import Criterion, Finding
+from kernel_audit.records import PROGRAM, STEP, Criterion, Finding, Receipt
 
 
-def review(evidence: Evidence, findings: list[Finding]) -> list[Criterion]:
+def review(evidence: Evidence, findings: list[Finding], targets: Targets) -> list[Criterion]:
     """The five criteria in order."""
     return [
-        _mathematics(evidence, findings),
-        _profiling(evidence, findings),
+        _mathematics(evidence, findings, targets),
+        _profiling(evidence, findings, targets),
         _kernel_correctness(evidence, findings),
-        _target_qualification(findings),
-        _decision(evidence, findings),
+        _target_qualification(findings, targets),
+        _decision(evidence, findings, targets),
     ]
+
+
+def correctness_open(evidence: Evidence, findings: list[Finding]) -> list[Finding]:
+    """What a device ran is of no use to a claim while the criterion of correctness is not accepted."""
+    criterion = _kernel_correctness(evidence, findings)
+    if criterion.verdict == "accept":
+        return []
+    return [finding("correctness-open", f"{criterion.text}: {', '.join(criterion.codes) or 'no cell agrees'}")]
 
 
 def _codes(findings: list[Finding], criterion: str, *effects: str) -> list[str]:
@@ -24,19 +35,30 @@ def _codes(findings: list[Finding], criterion: str, *effects: str) -> list[str]:
     return list(dict.fromkeys(code for code in chosen if table[code].effect in effects))
 
 
-def _mathematics(evidence: Evidence, findings: list[Finding]) -> Criterion:
+def _mathematics(evidence: Evidence, findings: list[Finding], targets: Targets) -> Criterion:
     step = evidence.frozen.audit.worth.step
+    broken = _codes(findings, "mathematics", "revise", "forbid")
+    right = [each for each in _steps(targets) if each.checks and not any(check.differing for check in each.checks)]
+    if right and not broken and len(right) == len(_steps(targets)):
+        kinds = ", ".join(sorted({each.device.kind for each in right}))
+        text = f"every result of {step}, kernel in place, agrees with the step in float64 on the host ({kinds})"
+        return Criterion(name="mathematics", verdict="accept", text=text)
     text = (
         f"the step {step} was not run: its loss, gradient and updates are unchecked"
         if step
         else "the audit names no step, so there is no loss, gradient or update to check"
     )
-    return Criterion(
-        name="mathematics", verdict="unresolved", text=text, codes=_codes(findings, "mathematics", "revise", "forbid")
-    )
+    return Criterion(name="mathematics", verdict="revise" if broken else "unresolved", text=text, codes=broken)
 
 
-def _profiling(evidence: Evidence, findings: list[Finding]) -> Criterion:
+def _steps(targets: Targets) -> list[Receipt]:
+    return [each for each in targets.valid if each.part == STEP and each.verdict is not None]
+
+
+def _profiling(evidence: Evidence, findings: list[Finding], targets: Targets) -> Criterion:
+    if _steps(targets) and all(sound(each) for each in _steps(targets)):
+        text = "what the kernel gains was measured in the complete step itself, on the target: no share of a profile is needed"
+        return Criterion(name="profiling", verdict="accept", text=text, codes=_codes(findings, "profiling", "note"))
     text = "no profile of a complete step: what a faster kernel could gain is unknown"
     return Criterion(name="profiling", verdict="unresolved", text=text, codes=_codes(findings, "profiling", "note"))
 
@@ -63,24 +85,33 @@ def _kernel_correctness(evidence: Evidence, findings: list[Finding]) -> Criterio
     return Criterion(name="kernel-correctness", verdict="accept", text=text)
 
 
-def _target_qualification(findings: list[Finding]) -> Criterion:
+def _target_qualification(findings: list[Finding], targets: Targets) -> Criterion:
     broken = _codes(findings, "target-qualification", "revise")
     if broken:
         return Criterion(
             name="target-qualification",
             verdict="revise",
-            text="a simulation could pass for an execution",
+            text="a promise is broken on a target, or a simulation could pass for an execution",
             codes=broken,
+        )
+    held = _codes(findings, "target-qualification", "hold", "await")
+    ran = [each for each in targets.valid if each.part == PROGRAM and each.verdict is not None]
+    if ran and not held:
+        kinds = ", ".join(sorted({each.device.kind for each in ran}))
+        return Criterion(
+            name="target-qualification",
+            verdict="accept",
+            text=f"run on {kinds}, not interpreted, on every declared target: complete results and timed ones are right",
         )
     return Criterion(
         name="target-qualification",
         verdict="unresolved",
-        text="nothing was run on a target",
-        codes=_codes(findings, "target-qualification", "await"),
+        text="not every declared target has run it" if ran else "nothing was run on a target",
+        codes=held,
     )
 
 
-def _decision(evidence: Evidence, findings: list[Finding]) -> Criterion:
+def _decision(evidence: Evidence, findings: list[Finding], targets: Targets) -> Criterion:
     if _codes(findings, "decision", "revise"):
         return Criterion(
             name="decision",
@@ -91,8 +122,11 @@ def _decision(evidence: Evidence, findings: list[Finding]) -> Criterion:
     planned = {each.id for each in evidence.frozen.plan.cells}
     if planned != {each.id for each in evidence.cells}:
         return Criterion(name="decision", verdict="unresolved", text="cells of the plan are missing")
+    if left := _codes(findings, "decision", "hold"):
+        return Criterion(name="decision", verdict="unresolved", text="evidence was left out", codes=left)
     return Criterion(
         name="decision",
         verdict="accept",
-        text="every planned cell is reported, unfavourable ones too, and no claim goes beyond interpretation",
+        text="every planned cell is reported, unfavourable ones too, and no claim goes beyond "
+        + ("what its receipts carry" if targets.valid else "interpretation"),
     )

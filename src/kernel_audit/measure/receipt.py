@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from kernel_audit.contract import Audit
 from kernel_audit.measure.choosing import Contest
 from kernel_audit.measure.comparison import least_bytes
@@ -76,9 +74,11 @@ class Written:
             dims=comparison.dims,
             dtype=comparison.dtype,
             mode=comparison.mode,
-            precision=precision_of(self.audit),
+            precision=self.audit.measured_precision,
             inputs=dict(contest.checked.inputs),
             programs=[_program(contest, each) for each in timed],
+            candidates=[each.configuration for each in contest.ready.of("candidate")],
+            baselines=[each.name for each in contest.ready.of("baseline")],
             checks=contest.checked.checks,
             compile_s={each.role: float(contest.checked.told[each.id]["compile_s"]) for each in timed},
             session=session,
@@ -104,12 +104,6 @@ class Written:
             dtype=contest.ready.comparison.dtype,
             ceilings=self.ceilings,
         )
-
-
-def precision_of(audit: Audit) -> dict[str, str]:
-    """The contract's precision; products that say none of their own are JAX's default."""
-    told = {key: str(value) for key, value in msgspec.to_builtins(audit.precision).items()}
-    return {**told, "default_matmul_precision": "default"}
 
 
 def _program(contest: Contest, each: Prepared) -> ReceiptProgram:

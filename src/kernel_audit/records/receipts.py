@@ -127,8 +127,9 @@ class Receipt(Record, kw_only=True):
 
     `run`, `number` and `of`: one measurement writes `of` receipts, numbered from 1; how many was fixed beforehand, so that one
     that is left out is missed. `contract` is the digest of the audit. `part` is "program" for the kernel alone, "step" for the
-    complete step. `sources` are the judged files by label. `precision` is that of the contract and of JAX. `choices` say how
-    the two sides were chosen among several, `pilots` holds the sessions that they were chosen on. `compile_s` by role, cold.
+    complete step. `sources` are the judged files by label. `precision` is that of the contract and of JAX. `candidates` are
+    the configurations that were tried and `baselines` the names, those that failed among them; `choices` say how the two sides
+    were chosen among several, `pilots` holds the sessions that they were chosen on. `compile_s` by role, cold.
     """
 
     schema: str = "kernel-audit/receipt/1"
@@ -152,6 +153,8 @@ class Receipt(Record, kw_only=True):
     boundary_policy: str = BOUNDARY_POLICY
     inputs: dict[str, str] = {}
     programs: list[ReceiptProgram] = []
+    candidates: list[dict[str, Any]] = []
+    baselines: list[str] = []
     checks: list[TargetCheck] = []
     compile_s: dict[str, float] = {}
     session: Session | None = None
