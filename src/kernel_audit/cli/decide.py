@@ -18,8 +18,8 @@ from kernel_audit.cli.options import json_option
 def command(bundle: Path, receipts: Path | None, out: Path | None, as_json: bool) -> None:
     """Decide again from the records of a bundle. Needs no JAX; never writes into it.
 
-    With --receipts and --out: a new bundle, which names this one as its parent and has the receipts of `measure` in it. Receipts
-    that are stale, altered or about something else are kept, and ignored with their reason.
+    With --receipts and --out: a new bundle, which names this one as its parent and has the receipts of `measure` in it.
+    Receipts that are stale, altered or about something else are kept, and ignored with their reason.
     """
     from kernel_audit.decision import decide, exit_code
     from kernel_audit.evidence import read_bundle

@@ -17,8 +17,8 @@ from kernel_audit.report import decision_figure, precision_gap_figure, render_pa
 def add_receipts(bundle: Path, folder: Path, out: Path) -> Answer:
     """The bundle `out`: the records of `bundle` with the receipts in `folder` that are of its audit, decided again.
 
-    Receipts that do not count are kept and named with their reason. Raises BundleError where the old bundle does not verify, where
-    no receipt is of its audit, and where `out` is not free.
+    Receipts that do not count are kept and named with their reason. Raises BundleError where the old bundle does not verify,
+    where no receipt is of its audit, and where `out` is not free.
     """
     require_place(out)
     if faults := verify(bundle):

@@ -1,4 +1,4 @@
-"""The decision figure, from observations alone: on a target ratios with their intervals and the A/A control; else counts of cells.
+"""The decision figure, from observations alone: on a target ratios, intervals and A/A controls; else counts of cells.
 
 A CPU's figure counts results, and says so: there is no time in it.
 """
