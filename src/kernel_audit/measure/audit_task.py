@@ -24,7 +24,7 @@ from kernel_audit.timing.task import Arrays, Task
 from kernel_audit.worker import read_arrays
 
 EXACT = "the reference of the contract on the host, bit for bit but for the sign of a zero"
-BUDGETED = "the reference in float64 on the host; within what the contract's factor times a baseline's own error allows"
+BUDGETED = "the reference in float64; within what the contract's factor times a baseline's own error allows"
 
 
 def task(
@@ -47,21 +47,21 @@ def task(
 
     return Task(
         make=make,
-        expected=lambda operands: expected(reference, operands),
+        expected=lambda operands: expected(reference, operands, large=large),
         agree=agreement(contract, budgets),
         how=EXACT if budgets is None else BUDGETED,
         generate=_generator(contract, dims, binding) if large else None,
     )
 
 
-def expected(reference: dict[str, Any], operands: Sequence[Any]) -> Arrays:
-    """Results of the reference for these operands, on a CPU device of this process."""
+def expected(reference: dict[str, Any], operands: Sequence[Any], *, large: bool = False) -> Arrays:
+    """Results of the reference for these operands, on a CPU device of this process; large ones stay on their GPU."""
     call, specs = _reference(reference["folder"], reference["step"], reference["wide"])
-    cpu = jax.local_devices(backend="cpu")[0]
-    with jax.enable_x64(reference["wide"]), jax.default_device(cpu):
-        given = [
-            jax.device_put(np.asarray(each).astype(spec.dtype), cpu) for each, spec in zip(operands, specs, strict=True)
-        ]
+    there = large and reference["wide"] and jax.default_backend() == "gpu"
+    device = jax.local_devices(backend=None if there else "cpu")[0]
+    with jax.enable_x64(reference["wide"]), jax.default_device(device):
+        values = operands if there else [np.asarray(each) for each in operands]
+        given = [jax.device_put(each.astype(spec.dtype), device) for each, spec in zip(values, specs, strict=True)]
         return [np.asarray(each) for each in call(*given)]
 
 

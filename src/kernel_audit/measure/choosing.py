@@ -75,10 +75,12 @@ class Contest:
             floors_s={"candidate": self.floor_s(), "baseline": self.floor_s()},
         )
 
-    def adjusted(self, plan: SessionPlan) -> SessionPlan:
-        """Operands of gigabytes are made anew, and judged, more seldom: each costs seconds."""
+    def adjusted(self, plan: SessionPlan, *, pilot: bool = False) -> SessionPlan:
+        """Operands of gigabytes are made anew, and judged, more seldom; in a pilot, which carries nothing, not at all."""
         if not is_large(self.audit, self.ready.comparison):
             return plan
+        if pilot:
+            return msgspec.structs.replace(plan, fresh_every=0, check_every=0)
         return msgspec.structs.replace(plan, fresh_every=LARGE_FRESH_EVERY, check_every=LARGE_CHECK_EVERY)
 
 
@@ -100,7 +102,7 @@ class Choosing:
             for pair in _pilot_pairs(contest):
                 each = contest.timed(*pair)
                 timed.append(each)
-                plans[each.id] = contest.adjusted(self.sessions.pilot_plan(_seed(), contest.sets))
+                plans[each.id] = contest.adjusted(self.sessions.pilot_plan(_seed(), contest.sets), pilot=True)
                 owners[each.id] = (contest, pair)
         found, lost = self._group("choosing on pilots", timed, plans)
         for name, session in found.items():

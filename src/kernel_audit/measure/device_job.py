@@ -86,7 +86,7 @@ def check_programs(
     made = task(audit=audit, dims=dims, binding=binding, reference=reference, budgets=None, large=large)
     drawn = {str(number): seed_of(str(number), "normal") for number in range(1 if large else BUDGET_SEEDS)}
     operands = {name: (made.generate or made.make)(seed) for name, seed in drawn.items()}
-    wanted = {name: expected(reference, given) for name, given in operands.items()}
+    wanted = {name: expected(reference, given, large=large) for name, given in operands.items()}
     others = {} if large else {name: _operands(contract, dims, binding, name) for name in fixtures}
     for each in programs:
         steps.begin(each["id"])

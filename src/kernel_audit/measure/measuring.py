@@ -6,6 +6,7 @@ nothing is repeated, and nothing is simulated instead. No JAX in this process.
 
 from __future__ import annotations
 
+import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -63,6 +64,7 @@ class Measuring:
     progress: Progress = lambda what, done, total: None
     run_id: str = field(default_factory=lambda: secrets.token_hex(8))
     ceilings: list[Ceiling] | None = None
+    until_s: float = math.inf
 
     def look(self) -> tuple[DescribedTarget, ReceiptDevice, SessionScope]:
         """What is here. Raises TargetError where it is not the target; nothing was allocated."""
@@ -77,13 +79,19 @@ class Measuring:
         )
         return target_here(scope.platform, scope.device_kind, scope.device_count), device, scope
 
-    def measure(self, sizes: list[dict[str, int]] | None = None) -> list[Receipt]:
-        """A receipt for every comparison of the audit, at its declared sizes or at `sizes`."""
+    def measure(
+        self, sizes: list[dict[str, int]] | None = None, *, only: Callable[[Comparison], bool] = lambda each: True
+    ) -> list[Receipt]:
+        """A receipt for every comparison of the audit that `only` is true of, at its declared sizes or at `sizes`.
+
+        `until_s`, on the monotonic clock, is when no further process is started.
+        """
         target, device, scope = self.look()
         comparisons = [
             each
             for dims in sizes or [self.audit.declared_dims]
             for each in comparisons_of(self.audit, target.name, dims=dims)
+            if only(each)
         ]
         self.progress("exporting programs for the target", 0, None)
         preparing = Preparing(self.host, self.work, self.roots, self.limits, self.audit)
@@ -93,7 +101,12 @@ class Measuring:
             self.ceilings = msgspec.convert(self._device_job("ceilings", {"target": self.target}), list[Ceiling])
         contests = [self._contest(each) for each in self._checked(ready)]
         sessions = Sessions(
-            self.device, self.work, self.target, deadline_s=self.limits.deadline_s, busy_share=self.amount.busy_share
+            self.device,
+            self.work,
+            self.target,
+            deadline_s=self.limits.deadline_s,
+            busy_share=self.amount.busy_share,
+            until_s=self.until_s,
         )
         Choosing(sessions, self.amount, self.progress).run(contests)
         written = Written(self.audit, target.name, device, scope, dict(self.sources), self.run_id, self.ceilings)

@@ -26,6 +26,7 @@ from kernel_audit.records import ProgramPlan
 from kernel_audit.target.sharded import AXIS
 
 BYTES, WIDE = "bytes", "wide"
+PLATFORMS = ("cpu", "cuda")  # a GPU calculates in float64 itself, which saves large operands the way to the host
 
 
 def references(
@@ -36,7 +37,8 @@ def references(
     programs: list[dict[str, Any]],
     step: dict[str, Any] | None,
 ) -> None:
-    """One step of the job a program: array "bytes" holds an exported CPU program, "wide" says whether it calculates in float64.
+    """One step of the job a program: array "bytes" holds an exported program, "wide" says whether it calculates in float64: on
+    the host, or on a GPU.
 
     With `step`, the reference is that of the complete step, with the baseline in float64 in place. Runs in 64-bit mode.
     """
@@ -53,7 +55,7 @@ def references(
         if not exact:
             made = lifted(program.jaxpr) if whole is None else _whole(whole, program)
             specs = [jax.ShapeDtypeStruct(each.shape, _wide(each.dtype)) for each in program.specs]
-            data = bytes(export.export(jax.jit(made))(*specs).serialize())
+            data = bytes(export.export(jax.jit(made), platforms=PLATFORMS)(*specs).serialize())
         steps.finish(plan.key, {WIDE: not exact, "program": program.digest}, {BYTES: np.frombuffer(data, np.uint8)})
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,11 +38,18 @@ class Sessions:
     """Runs groups of sessions on a target. `engine` runs jobs there."""
 
     def __init__(
-        self, engine: Any, work: Path, target: str, *, deadline_s: float = 300.0, busy_share: float = BUSY_SHARE
+        self,
+        engine: Any,
+        work: Path,
+        target: str,
+        *,
+        deadline_s: float = 300.0,
+        busy_share: float = BUSY_SHARE,
+        until_s: float = math.inf,
     ) -> None:
         self.engine, self.work, self.target = engine, work, target
         self.deadline_s, self.busy_share = deadline_s, busy_share
-        self._numbers = itertools.count()
+        self._numbers, self._until_s = itertools.count(), until_s
 
     def run(
         self,
@@ -54,6 +63,10 @@ class Sessions:
         told: dict[str, list[dict[str, Any]]] = {each.id: [] for each in timed}
         lost: dict[str, list[str]] = {each.id: [] for each in timed}
         for index in range(processes):
+            if time.monotonic() > self._until_s:  # known before any result: what is not started is lost, and told
+                for each in timed:
+                    lost[each.id].append(f"process {index}: not started, the time for the measurement was spent")
+                continue
             waiting = list(timed)
             while waiting:
                 waiting = self._process(waiting, plans, index, told, lost)
