@@ -16,7 +16,7 @@ import numpy as np
 from kernel_audit.contract import Audit
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.fixture import originals, represented
-from kernel_audit.measure.reference_job import BYTES
+from kernel_audit.measure.comparison import BYTES
 from kernel_audit.oracle import unit_in_last_place
 from kernel_audit.program import load
 from kernel_audit.records import Fixture

@@ -103,7 +103,7 @@ class Campaign:
                 self.say(self.notes[-1])
                 continue
             self.say(f"{part.text}: about {about_s:.0f} s, {left_s:.0f} s are left")
-            receipts += self._measured(part, started + self.budget_s)
+            receipts += self._measured(part, time.monotonic() + left_s)
         self.out.mkdir(parents=True, exist_ok=True)
         (self.out / "summary.txt").write_text("\n".join([*summary(receipts), *self.notes]) + "\n", "utf-8")
         return receipts

@@ -15,6 +15,7 @@ from kernel_audit.fixture import seed_of
 from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, known_devices
 from kernel_audit.target.described import DescribedTarget
 
+BYTES, WIDE = "bytes", "wide"  # of a reference: its exported program, and whether it calculates in float64
 CACHE_BYTES = {"gpu": 96 << 20, "tpu": 128 << 20, "cpu": 64 << 20}
 MOST_SETS = 128
 LARGE_BYTES = 256 << 20  # operands of this size are drawn on the device, and have a floor

@@ -13,8 +13,7 @@ from kernel_audit.contract import Audit, Door
 from kernel_audit.errors import AuditFileError, TargetError
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.matrix.plan import text_of
-from kernel_audit.measure.comparison import Comparison, audit_at
-from kernel_audit.measure.reference_job import WIDE
+from kernel_audit.measure.comparison import WIDE, Comparison, audit_at
 from kernel_audit.records import CPU, STEP, ProgramPlan, digest_of
 from kernel_audit.target.bench import CANDIDATE, Bench, Export, sides_of
 from kernel_audit.target.described import DescribedTarget

@@ -20,12 +20,12 @@ from kernel_audit.contract import FunctionRef
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.matrix.loading import load_function
 from kernel_audit.matrix.subject_job import Subject
+from kernel_audit.measure.comparison import BYTES, WIDE
 from kernel_audit.oracle.lifted import lifted
 from kernel_audit.program import Generic
 from kernel_audit.records import ProgramPlan
 from kernel_audit.target.sharded import AXIS
 
-BYTES, WIDE = "bytes", "wide"
 PLATFORMS = ("cpu", "cuda")  # a GPU calculates in float64 itself, which saves large operands the way to the host
 
 

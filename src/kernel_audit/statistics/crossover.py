@@ -27,16 +27,17 @@ class Crossover:
     untold: tuple[float, ...]
     first_faster: bool | None
 
-    def text(self, name: str) -> str:
-        """A sentence: "faster from N between 1024 and 4096", or "none in range" with what holds throughout."""
+    def text(self, name: str, better: str = "faster") -> str:
+        """A sentence: "faster from N between 1024 and 4096", or "none in range" with what holds throughout. `better` is the word
+        for what was compared."""
         if not self.told:
             return f"no size of {name} could tell"
         if not self.crossings:
-            throughout = "faster" if self.first_faster else "not faster"
+            throughout = better if self.first_faster else f"not {better}"
             return f"none in range: {throughout} from {name} = {self.told[0]:g} to {self.told[-1]:g}"
         said = []
         for each in self.crossings:
-            word = "faster from" if each.becomes_faster else "no longer faster from"
+            word = f"{better} from" if each.becomes_faster else f"no longer {better} from"
             said.append(f"{word} {name} between {each.low:g} and {each.high:g}")
         return "; ".join(said)
 
