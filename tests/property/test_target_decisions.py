@@ -19,7 +19,7 @@ RATIOS = (0.7, 0.9, 0.95, 1.0, 1.1)
 # From worst to best for the kernel. No decision at all is no claim about it.
 ORDER = {REVISE: 0, BASELINE: 1, AWAIT: 2, None: 2, KEEP: 3}
 RECORDS = ("cells", "controls", "refusals", "programs", "kernels", "receipts")
-FEW = settings(max_examples=25, deadline=None)
+FEW = settings(max_examples=10, deadline=None)
 
 
 @st.composite

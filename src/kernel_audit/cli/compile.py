@@ -57,9 +57,8 @@ def command(
     from kernel_audit.report.compiled import compiled_lines
 
     question = Question(audit=audit, candidate=candidate, limits=Limits(deadline_s), workers=workers)
-    wanted = CompileQuestion(
-        question, tuple(asked["targets"]), asked["topology"], asked["probe"], asked["hunt"], asked["sweeps"]
-    )
+    more = (asked["probe"], asked["hunt"], tuple(asked["sweeps"]))
+    wanted = CompileQuestion(question, tuple(asked["targets"]), asked["topology"], *more)
     with shown_progress(quiet=as_json) as progress:
         report = compile_audit(wanted, progress)
     if as_json:

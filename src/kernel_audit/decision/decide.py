@@ -191,7 +191,4 @@ def _next_command(decision: str | None, evidence: Evidence, regimes: list[Regime
     if not targets:
         return "state targets= in the audit"
     kind = targets[0].partition(":")[0]
-    return (
-        f"on a {targets[0]} device: kernel-audit measure {name} --target {kind} --out receipts; "
-        "then: kernel-audit decide BUNDLE --receipts receipts --out NEW"
-    )
+    return f"on a {targets[0]} device: kernel-audit measure {name} --target {kind}"

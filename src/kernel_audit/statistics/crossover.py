@@ -28,8 +28,10 @@ class Crossover:
     first_faster: bool | None
 
     def text(self, name: str, better: str = "faster") -> str:
-        """A sentence: "faster from N between 1024 and 4096", or "none in range" with what holds throughout. `better` is the word
-        for what was compared."""
+        """A sentence: "faster from N between 1024 and 4096", or "none in range" with what holds throughout.
+
+        `better` is the word for what was compared.
+        """
         if not self.told:
             return f"no size of {name} could tell"
         if not self.crossings:
