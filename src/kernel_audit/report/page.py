@@ -10,7 +10,9 @@ from kernel_audit.evidence import Evidence
 from kernel_audit.records import AWAIT, LEVELS, Cell, Decision, Finding
 from kernel_audit.report import phrases
 from kernel_audit.report.complexity import complexity
+from kernel_audit.report.decision_figure import DECISION, ON_TARGET
 from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, precision_gaps
+from kernel_audit.report.receipts import receipt_rows
 from kernel_audit.report.svg import embedded
 from kernel_audit.report.tables import control_rows, counts_of, kernel_rows, matrix_table
 from kernel_audit.report.without_device import compiled_tables, read_rows
@@ -46,6 +48,9 @@ def render_page(
     drawing = figures.get(f"{PRECISION_GAP}.svg")
     view = _view(evidence, decision, sources)
     view["drawing"] = Markup(embedded(drawing, view["figure_alt"])) if drawing else None
+    view["decision_drawing"] = None
+    if view["receipts"] and (drawn := figures.get(f"{DECISION}.svg")):
+        view["decision_drawing"] = Markup(embedded(drawn, f"Ratios with their intervals. {ON_TARGET}."))
     return environment.get_template("report.html.j2").render(view).encode()
 
 
@@ -90,6 +95,8 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "figure_scope": SCOPE,
         "figure_alt": _figure_alt(gaps.rows),
         "left_out": _left_out(evidence),
+        "receipts": receipt_rows(evidence),
+        "decision_scope": ON_TARGET,
         "complexity": complexity(evidence, sources),
     }
 

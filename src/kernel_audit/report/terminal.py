@@ -20,6 +20,7 @@ from kernel_audit.report.phrases import (
     number,
     outcome_word,
 )
+from kernel_audit.report.receipts import receipt_texts
 from kernel_audit.report.tables import control_rows, matrix_table
 from kernel_audit.report.without_device import compiled_texts, read_texts
 
@@ -67,6 +68,7 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         _section(f"Precision gap ({SCOPE})", _gap_texts(evidence), "No cell has a gap."),
         _section("Kernels, as they were read", read_texts(evidence), "No kernel was read."),
         _section("Compiled for described devices: nothing ran", compiled_texts(evidence), "Nothing was compiled."),
+        *([_section("Receipts", receipt_texts(evidence), "")] if evidence.receipts else []),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
