@@ -13,7 +13,7 @@ OUTSIDE = "jax"  # JAX and its parts, as one name in the lines below
 BOTTOM = frozenset({"errors", "records", "statistics"})
 JUDGING = BOTTOM | {"contract", "evidence", "decision", "report"}
 MEASURING_BASE = BOTTOM | {"contract", "fixture", "oracle", "program", "worker", "inspect", "symbolic"}
-MEASURING = MEASURING_BASE | {"matrix", "target", "timing", "workload", "profile"}
+MEASURING = MEASURING_BASE | {"matrix", "target", "timing", "workload", "profile", "measure"}
 
 # What each part may import, itself apart. A part that is missing here has no place yet: give it one.
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -33,6 +33,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "timing": MEASURING_BASE | {"target", OUTSIDE},
     "profile": MEASURING_BASE | {"matrix", "target", OUTSIDE},  # a step is loaded as any function of an audit is
     "workload": MEASURING_BASE | {"matrix", "target", "timing", "profile", OUTSIDE},  # its jobs load what cells load
+    # From an audit to receipts: exports, checks and sessions brought together on a device.
+    "measure": MEASURING_BASE | {"matrix", "target", "timing", OUTSIDE},
     "kernels": frozenset({"contract", OUTSIDE}),
     # The judging half: plain data in, plain data out.
     "evidence": BOTTOM | {"contract"},
@@ -40,7 +42,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "report": BOTTOM | {"contract", "evidence", "decision"},
     # Where both meet.
     "conduct": JUDGING | MEASURING,
-    "cli": JUDGING | {"conduct", "matrix", "worker"},
+    "cli": JUDGING | {"conduct", "matrix", "measure", "worker"},
     # The course's checker: the same engine, told in lines; it sees what `conduct` sees.
     "course": JUDGING | MEASURING | {"conduct", "kernels", OUTSIDE},
     "__main__": frozenset({"cli"}),

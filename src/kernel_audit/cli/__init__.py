@@ -14,6 +14,7 @@ COMMANDS = {
     "inspect": "What a kernel does with its blocks, bytes and memory, read before it runs.",
     "compile": "Compile an audit's programs for described devices, without a device.",
     "profile": "Where the time of the complete step goes, and what a kernel could gain there.",
+    "measure": "Measure an audit on the device that is here; writes receipts.",
     "decide": "Decide again from the records of a bundle.",
     "verify": "Verify a bundle: digests, consistency, and the decision replayed.",
     "report": "Show a bundle as text, or write its page again.",

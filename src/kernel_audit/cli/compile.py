@@ -22,6 +22,13 @@ from kernel_audit.cli.options import json_option
 @click.option(
     "--baselines", "hunt", is_flag=True, help="Respell the baselines and rank what is right by the static model."
 )
+@click.option(
+    "--sweep",
+    "sweeps",
+    multiple=True,
+    metavar="NAME=SIZES",
+    help="Only static figures over sizes of a dimension: n=2**14:2**22, doubling, or d=128,512; repeatable.",
+)
 @click.option("--candidate", metavar="PLACE", help="Compile this function instead: file.py:name or module:name.")
 @click.option(
     "--deadline",
@@ -50,12 +57,30 @@ def command(
     from kernel_audit.report.compiled import compiled_lines
 
     question = Question(audit=audit, candidate=candidate, limits=Limits(deadline_s), workers=workers)
-    wanted = CompileQuestion(question, tuple(asked["targets"]), asked["topology"], asked["probe"], asked["hunt"])
+    more = (asked["probe"], asked["hunt"], tuple(asked["sweeps"]))
+    wanted = CompileQuestion(question, tuple(asked["targets"]), asked["topology"], *more)
     with shown_progress(quiet=as_json) as progress:
         report = compile_audit(wanted, progress)
     if as_json:
         click.echo(encode(report).decode())
     else:
-        for line in compiled_lines(report):
+        for line in compiled_lines(report) if not asked["sweeps"] else _sweep_lines(report):
             click.echo(line)
     sys.exit(exit_code(report))
+
+
+def _sweep_lines(report: Any) -> list[str]:
+    """Where static figures cross; no size is the winner, and nothing here is a time."""
+    lines = [f"{report.audit}: static figures over sizes; nothing ran"]
+    for each in report.sweeps:
+        fixed = ",".join(f"{name}={size}" for name, size in each.fixed.items())
+        lines.append(f"  {each.target} {each.dtype} {fixed} {each.figure}: {each.says}")
+        for point in each.points:
+            lines.append(
+                f"    {each.dimension}={point.size}: candidate {_figure(point.candidate)}, baseline {_figure(point.baseline)}"
+            )
+    return [*lines, *(f"  {name}: {text}" for name, text in report.not_compiled.items())]
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6g}"

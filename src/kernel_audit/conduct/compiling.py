@@ -11,6 +11,7 @@ import msgspec
 
 from kernel_audit.conduct.evaluation import evaluate
 from kernel_audit.conduct.question import Question, localised, roots_of
+from kernel_audit.conduct.sweeping import swept
 from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.laboratory import PRELOAD
@@ -38,6 +39,7 @@ class CompileQuestion:
     topology: str | None = None
     probe: bool = False
     hunt: bool = False
+    sweeps: tuple[str, ...] = ()
 
 
 def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
@@ -51,6 +53,9 @@ def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
         targets = [described_target(name, asked.topology) for name in dict.fromkeys(names)]
         missing = {each.name: each.missing() for each in targets if each.missing()}
         present = [each for each in targets if each.name not in missing]
+        if asked.sweeps:
+            lines = [line for target in present for line in swept(bench, target, asked.sweeps, progress)]
+            return CompiledReport(audit=audit.name, records=[], not_compiled=missing, sweeps=lines)
         records = _records(bench, present, progress)
         report = CompiledReport(audit=audit.name, records=records, not_compiled=missing, findings=_distinct(records))
         return _extended(report, bench, present, asked, progress)

@@ -180,13 +180,15 @@ class Sequence(Record, kw_only=True):
 class Worth(Record, kw_only=True):
     """What is worth having: one objective with its margin (a share), others as margins not to lose.
 
-    Objective "not-stated": the audit says nothing of it, so that nothing can be decided.
+    Objective "not-stated": the audit says nothing of it, so that nothing can be decided. `break_even`: the number of steps
+    after which what a cold compile costs more than the baseline's has to be earned back; None where it does not matter.
     """
 
     objective: str = "not-stated"
     margin: float = 0.0
     step: str | None = None
     not_to_lose: dict[str, float] = {}
+    break_even: int | None = None
 
 
 class StepPrecision(Record, kw_only=True):
@@ -280,6 +282,16 @@ class Audit(Record, kw_only=True):
         """The words of `audit` that are not stated and without which a kernel cannot be checked or decided about."""
         stated = {"baselines": bool(self.baselines), "worth": self.worth.objective != "not-stated"}
         return [word for word, there in stated.items() if not there]
+
+    @property
+    def measured_precision(self) -> dict[str, str]:
+        """What a receipt says of precision: the contract's, and that products which say none of their own are JAX's default."""
+        told = {
+            "arithmetic": self.precision.arithmetic,
+            "casts": str(self.precision.casts),
+            "oracle": self.precision.oracle,
+        }
+        return {**told, "default_matmul_precision": "default"}
 
     @property
     def declared_dims(self) -> dict[str, int]:

@@ -171,8 +171,11 @@ def sequence(name: str, *, seed: int, shapes: list[dict[str, int]]) -> Sequence:
     return Sequence(name=name, seed=seed, shapes=shapes)
 
 
-def _worth(objective: str, margin: float, step: str | None = None, **not_to_lose: float) -> Worth:
+def _worth(
+    objective: str, margin: float, step: str | None = None, break_even: int | None = None, **not_to_lose: float
+) -> Worth:
     return Worth(
+        break_even=break_even,
         objective=objective,
         margin=margin,
         step=step,
@@ -180,27 +183,32 @@ def _worth(objective: str, margin: float, step: str | None = None, **not_to_lose
     )
 
 
-def step_time(step: str | None, margin: float, **not_to_lose: float) -> Worth:
+def step_time(step: str | None, margin: float, *, break_even: int | None = None, **not_to_lose: float) -> Worth:
     """The complete step `step` ("train.py:step") takes less time, by the share `margin`.
+
+    `break_even`: the most steps after which the longer cold compile must have been earned back. Others are margins not to lose:
+    `peak_bytes=0.05`, at most a twentieth more.
 
     None where no step holds the kernel yet: then nothing measured can lead to *keep*.
     """
-    return _worth("step-time", margin, step, **not_to_lose)
+    return _worth("step-time", margin, step, break_even, **not_to_lose)
 
 
-def examples_per_second(step: str | None, margin: float, **not_to_lose: float) -> Worth:
+def examples_per_second(
+    step: str | None, margin: float, *, break_even: int | None = None, **not_to_lose: float
+) -> Worth:
     """More examples a second in the complete step, by the share `margin`."""
-    return _worth("examples-per-second", margin, step, **not_to_lose)
+    return _worth("examples-per-second", margin, step, break_even, **not_to_lose)
 
 
-def peak_bytes(margin: float, **not_to_lose: float) -> Worth:
-    """Less memory at the peak, by the share `margin`."""
-    return _worth("peak-bytes", margin, **not_to_lose)
+def peak_bytes(margin: float, step: str | None = None, **not_to_lose: float) -> Worth:
+    """Less memory at the peak of the complete step, by the share `margin`."""
+    return _worth("peak-bytes", margin, step, **not_to_lose)
 
 
-def error(margin: float, **not_to_lose: float) -> Worth:
-    """A smaller error against float64, by the share `margin`."""
-    return _worth("error", margin, **not_to_lose)
+def error(margin: float, step: str | None = None, **not_to_lose: float) -> Worth:
+    """A smaller error against float64, by the share `margin`, in kernel and complete step."""
+    return _worth("error", margin, step, **not_to_lose)
 
 
 def p99_time(step: str | None, margin: float, **not_to_lose: float) -> Worth:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from typing import Any
 
-from kernel_audit.decision.reasons import reasons
-from kernel_audit.decision.review import review
+from kernel_audit.decision.completeness import evidence_missing
+from kernel_audit.decision.finding import finding
+from kernel_audit.decision.reasons import EFFECTS, reasons
+from kernel_audit.decision.review import correctness_open, review
 from kernel_audit.decision.rules import RULES, declared_targets
+from kernel_audit.decision.target_rules import Targets, mode_text, on_targets
 from kernel_audit.decision.without_device import compiled_text
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import AWAIT, BASELINE, REVISE, Cell, Decision, Finding, Regime
+from kernel_audit.records import AWAIT, BASELINE, KEEP, PROGRAM, REVISE, STEP, Cell, Decision, Finding, Regime
 
 
 def decide(evidence: Evidence) -> Decision:
     """The decision that the evidence carries; no stronger one."""
-    findings = [each for rule in RULES for each in rule(evidence)]
+    general = [each for rule in RULES for each in rule(evidence)]
+    targets = on_targets(evidence)
+    if targets.regimes:
+        general += [*targets.ignored, *evidence_missing(evidence), *correctness_open(evidence, general)]
+    findings = [*general, *(each for regime in targets.regimes for each in regime.findings)]
+    regimes = _on_targets(evidence, general, targets) if targets.regimes else _regimes(evidence, general)
+    decision = _overall(general, regimes) if targets.regimes else _strongest(general)
+    if decision == AWAIT and {KEEP, BASELINE} <= {each.decision for each in regimes}:
+        findings.append(finding("dispatcher-unmeasured", _table_text(regimes)))
     findings.sort(key=lambda each: (_rank(each), each.code, each.text))
-    decision = _strongest(findings)
     return Decision(
         audit=evidence.frozen.audit.name,
         decision=decision,
-        summary=_summary(decision, findings, evidence),
+        summary=_summary(decision, findings, evidence, regimes),
         findings=findings,
-        regimes=_regimes(evidence, findings),
-        review=review(evidence, findings),
-        level=_level(evidence),
-        levels=_levels(evidence),
+        regimes=regimes,
+        review=review(evidence, findings, targets),
+        level=_level(evidence, targets),
+        levels=_levels(evidence, targets),
         counts=dict(sorted(Counter(each.outcome for each in evidence.cells).items())),
-        next_command=_next_command(decision, evidence),
+        next_command=_next_command(decision, evidence, regimes),
     )
 
 
@@ -45,7 +53,7 @@ def _effect(finding: Finding) -> str:
 
 
 def _rank(finding: Finding) -> int:
-    return ("forbid", "revise", "decline", "await", "note").index(_effect(finding))
+    return EFFECTS.index(_effect(finding))
 
 
 def _strongest(findings: list[Finding]) -> str | None:
@@ -58,10 +66,22 @@ def _strongest(findings: list[Finding]) -> str | None:
         return REVISE
     if forbidden:
         return None
-    return BASELINE if "decline" in effects else AWAIT
+    for effect, decision in (("hold", AWAIT), ("decline", BASELINE), ("await", AWAIT), ("keep", KEEP)):
+        if effect in effects:
+            return decision
+    return AWAIT
 
 
-def _summary(decision: str | None, findings: list[Finding], evidence: Evidence) -> str:
+def _overall(general: list[Finding], regimes: list[Regime]) -> str | None:
+    """Of all regimes together: what holds of every one of them, else what is still awaited."""
+    whole = _strongest([each for each in general if _effect(each) in ("forbid", "revise")])
+    found = {each.decision for each in regimes}
+    if whole is None or REVISE in (whole, *found):
+        return whole if whole is None else REVISE
+    return found.pop() if len(found) == 1 else AWAIT
+
+
+def _summary(decision: str | None, findings: list[Finding], evidence: Evidence, regimes: list[Regime]) -> str:
     agreeing = sum(each.outcome == "agrees" for each in evidence.cells)
     judged = sum(each.judged for each in evidence.cells)
     if decision is None:
@@ -73,6 +93,8 @@ def _summary(decision: str | None, findings: list[Finding], evidence: Evidence) 
     if decision == BASELINE:
         declined = next(each for each in findings if _effect(each) == "decline")
         return f"Use the baseline. {declined.code}: {declined.text}."
+    if evidence.receipts:
+        return f"Correct in {agreeing} of {judged} judged cells. {_table_text(regimes)}."
     targets = ", ".join(declared_targets(evidence)) or "no target"
     return (
         f"Correct in {agreeing} of {judged} judged cells and not ruled out; nothing is known about its worth, since nothing "
@@ -80,11 +102,41 @@ def _summary(decision: str | None, findings: list[Finding], evidence: Evidence) 
     )
 
 
+def _table_text(regimes: list[Regime]) -> str:
+    """What each regime says: the dispatch table, where they differ."""
+    return "; ".join(f"{each.name}: {each.decision or 'none'}" for each in regimes)
+
+
+def _on_targets(evidence: Evidence, general: list[Finding], targets: Targets) -> list[Regime]:
+    """One a target, dtype and mode. Findings about cells of another mode do not count."""
+    by_mode: dict[str, set[str]] = {}
+    for cell in evidence.cells:
+        by_mode.setdefault(mode_text(cell.mode), set()).add(cell.id)
+    known = {each.id for each in evidence.cells}
+    found = []
+    for regime in targets.regimes:
+        ids = by_mode.get(mode_text(regime.mode), set())
+        here = [each for each in general if not (known & set(each.records)) or ids & set(each.records)]
+        here += regime.findings
+        codes = list(dict.fromkeys(each.code for each in sorted(here, key=_rank) if _effect(each) != "note"))
+        found.append(
+            Regime(
+                name=regime.name,
+                decision=_strongest(here),
+                codes=codes,
+                target=regime.target,
+                dtype=regime.dtype,
+                judged_by=regime.judged_by,
+            )
+        )
+    return found
+
+
 def _regimes(evidence: Evidence, findings: list[Finding]) -> list[Regime]:
     """One a mode; a finding that names cells of one mode only counts there."""
     by_mode: dict[str, list[Cell]] = {}
     for cell in evidence.cells:
-        by_mode.setdefault(_mode_text(cell.mode), []).append(cell)
+        by_mode.setdefault(mode_text(cell.mode), []).append(cell)
     known = {each.id for each in evidence.cells}
     regimes = []
     for name, cells in sorted(by_mode.items()):
@@ -95,11 +147,7 @@ def _regimes(evidence: Evidence, findings: list[Finding]) -> list[Regime]:
     return regimes
 
 
-def _mode_text(mode: dict[str, Any]) -> str:
-    return ", ".join(f"{key}={json.dumps(value)}" for key, value in sorted(mode.items())) or "all"
-
-
-def _levels(evidence: Evidence) -> dict[str, str]:
+def _levels(evidence: Evidence, targets: Targets) -> dict[str, str]:
     kernels = {kernel.digest for each in evidence.programs if each.side == "candidate" for kernel in each.kernels}
     engines = Counter(each.engine for each in evidence.cells if each.output_digest is not None)
     ran = ", ".join(f"{count} cells in the {engine} interpreter" for engine, count in sorted(_named(engines).items()))
@@ -108,13 +156,22 @@ def _levels(evidence: Evidence) -> dict[str, str]:
         "traced": f"{programs} programs, {len(kernels)} distinct kernels",
         "interpreted": ran or "nothing",
         "compiled": compiled_text(evidence),
-        "executed": "nothing",
-        "end-to-end": "nothing",
+        "executed": _ran_text(targets, PROGRAM),
+        "end-to-end": _ran_text(targets, STEP),
     }
 
 
-def _level(evidence: Evidence) -> str:
+def _ran_text(targets: Targets, part: str) -> str:
+    """What the receipts of a part hold, by device."""
+    timed = Counter(each.device.kind for each in targets.valid if each.part == part and each.verdict is not None)
+    return "; ".join(f"{count} receipts of {kind}" for kind, count in sorted(timed.items())) or "nothing"
+
+
+def _level(evidence: Evidence, targets: Targets) -> str:
     """The highest level at which something was observed."""
+    for part, level in ((STEP, "end-to-end"), (PROGRAM, "executed")):
+        if any(each.part == part and each.verdict is not None for each in targets.valid):
+            return level
     if any(each.accepted and each.side == "candidate" for each in evidence.compiled):
         return "compiled"
     return "interpreted" if any(each.output_digest for each in evidence.cells) else "traced"
@@ -124,7 +181,7 @@ def _named(engines: Counter[str]) -> dict[str, int]:
     return {name.removesuffix("-interpreter").replace("tpu", "TPU"): count for name, count in engines.items()}
 
 
-def _next_command(decision: str | None, evidence: Evidence) -> str:
+def _next_command(decision: str | None, evidence: Evidence, regimes: list[Regime]) -> str:
     name = evidence.frozen.reference
     if decision == REVISE:
         return f"correct the kernel, then: kernel-audit check {name}"
@@ -133,6 +190,11 @@ def _next_command(decision: str | None, evidence: Evidence) -> str:
     if decision == BASELINE:
         return f"kernel-audit profile {name} on another platform, or look for the region that matters"
     targets = declared_targets(evidence)
+    if decision in (KEEP, BASELINE):
+        return "nothing is open"
+    open_ = [each.target for each in regimes if each.target and each.decision == AWAIT]
+    targets = open_ or declared_targets(evidence)
     if not targets:
         return "state targets= in the audit"
-    return f"on a {targets[0]} device: kernel-audit measure {name} --target {targets[0]} (not in this version yet)"
+    kind = targets[0].partition(":")[0]
+    return f"on a {targets[0]} device: kernel-audit measure {name} --target {kind}"

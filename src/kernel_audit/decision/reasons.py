@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-# What a finding does: "revise" breaks a promise; "forbid" leaves no ground for any decision; "decline" shows on the target that
-# there is too little to gain; "await" says what is missing; "note" informs.
-EFFECTS = ("revise", "forbid", "decline", "await", "note")
+# What a finding does: "revise" breaks a promise; "forbid" leaves no ground for any decision; "await" says what is missing;
+# "hold" forbids any claim about a target; "decline" shows that the baseline is enough, "keep" that the kernel earns its place;
+# "note" informs.
+EFFECTS = ("forbid", "revise", "hold", "decline", "await", "keep", "note")
 
 
 @dataclass(frozen=True)

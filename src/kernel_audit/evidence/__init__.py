@@ -7,6 +7,7 @@ from kernel_audit.evidence.integrity import verify_integrity
 from kernel_audit.evidence.manifest import Manifest, bundle_digest, is_bundle, read_manifest
 from kernel_audit.evidence.privacy import machine_names, private_text
 from kernel_audit.evidence.reading import read_bundle
+from kernel_audit.evidence.receipts import contradictions, read_receipts
 from kernel_audit.evidence.schema_files import schema_files
 from kernel_audit.evidence.writing import write_bundle
 
@@ -18,11 +19,13 @@ __all__ = [
     "as_read",
     "bundle_digest",
     "consistency",
+    "contradictions",
     "is_bundle",
     "machine_names",
     "private_text",
     "read_bundle",
     "read_manifest",
+    "read_receipts",
     "record_names",
     "schema_files",
     "verify_integrity",

@@ -10,6 +10,7 @@ from kernel_audit.evidence.fault import AMBIGUOUS, INCONSISTENT, MISSING, Fault
 from kernel_audit.evidence.frozen import Evidence
 from kernel_audit.evidence.manifest import Manifest
 from kernel_audit.evidence.profile import profile_faults, trace_faults
+from kernel_audit.evidence.receipts import contradictions
 from kernel_audit.evidence.without_device import compiled_faults, kernel_faults
 from kernel_audit.evidence.workload import workload_faults, workload_names
 from kernel_audit.records import (
@@ -23,8 +24,10 @@ from kernel_audit.records import (
     digest_bytes,
     digest_of,
     encode,
+    receipt_name,
 )
 
+ALTERED = "receipt-altered"
 SUBJECTS = ("kernel", "contract", "audit", "environment")
 _CONTROL_OUTCOMES = ("accepted", "rejected", "not-applicable")
 
@@ -49,6 +52,7 @@ def consistency(evidence: Evidence, decision: Decision, manifest: Manifest | Non
         workload_faults,
     )
     faults = [each for check in checks for each in check(evidence)]
+    faults += _receipt_faults(evidence, decision)
     faults += _decision_faults(evidence, decision)
     if manifest is not None:
         faults += _manifest_faults(evidence, decision, manifest)
@@ -70,6 +74,7 @@ def record_names(evidence: Evidence) -> set[str]:
     names |= {compiled_name(each) for each in evidence.compiled}
     if evidence.profile is not None:
         names |= {layout.PROFILE, *(f"profile/{each.name}" for each in evidence.profile.regions)}
+    names |= {receipt_name(each) for each in evidence.receipts}
     audit = evidence.frozen.audit
     names |= {each.name for each in (*audit.baselines, *audit.controls, *audit.refusals, *audit.sequences)}
     return names | workload_names(evidence) | set(layout.REQUIRED) | {layout.WORKLOAD, audit.name}
@@ -229,6 +234,17 @@ def _refusal_faults(evidence: Evidence) -> Iterator[Fault]:
         # The candidate's own door to a target is tried beside the promised refusals, under names of its own.
         if each.name not in promised and not each.name.startswith("door"):
             yield _fault(layout.REFUSALS, f"refusal {each.name!r} is not in the contract", line)
+
+
+def _receipt_faults(evidence: Evidence, decision: Decision) -> Iterator[Fault]:
+    """Every statistic recomputed. A receipt that the decision names as altered carries nothing, and is told there."""
+    told = {name for each in decision.findings if each.code == ALTERED for name in each.records}
+    names = [receipt_name(each) for each in evidence.receipts]
+    for name in _twice(names):
+        yield _fault(layout.RECEIPTS, f"two receipts {name!r}", kind=AMBIGUOUS)
+    for name, receipt in zip(names, evidence.receipts, strict=True):
+        for text in contradictions(receipt) if name not in told else ():
+            yield _fault(f"{layout.RECEIPTS}/{name}.json", text)
 
 
 def _decision_faults(evidence: Evidence, decision: Decision) -> Iterator[Fault]:

@@ -17,6 +17,7 @@ from kernel_audit.records import (
     KernelInspection,
     Plan,
     ProfileRecord,
+    Receipt,
     Record,
     RefusalCheck,
     WorkloadRecord,
@@ -57,6 +58,7 @@ class Evidence:
     refusals: list[RefusalCheck] = field(default_factory=list)
     profile: ProfileRecord | None = None
     workload: WorkloadRecord | None = None
+    receipts: list[Receipt] = field(default_factory=list)
 
 
 def as_read(evidence: Evidence) -> Evidence:

@@ -20,8 +20,10 @@ FIGURES = "figures"
 PROFILES = "profile"
 PROFILE = "profile/profile.json"  # where a step was profiled, with the traces beside it
 
-# Every bundle has these beside the manifest and its digest; files under sources/ and figures/ come on top, and workload.json
-# where the audit states a workload.
+RECEIPTS = "receipts"
+
+# Every bundle has these beside the manifest and its digest; files under sources/, figures/ and receipts/ come on top, and
+# workload.json where the audit states a workload.
 REQUIRED = (AUDIT, ENVIRONMENT, CELLS, CONTROLS, REFUSALS, PROGRAMS, KERNELS, COMPILED, DECISION, PAGE)
 
 _LONGEST_NAME = 1024

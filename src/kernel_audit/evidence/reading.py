@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import layout
 from kernel_audit.evidence.frozen import Evidence, FrozenAudit
+from kernel_audit.evidence.receipts import read_receipts
 from kernel_audit.evidence.regular import read_regular
+from kernel_audit.evidence.strict import check_canonical, read_record, record_of
 from kernel_audit.records import (
     CaptureRecord,
     Cell,
@@ -25,7 +26,6 @@ from kernel_audit.records import (
     ProfileRecord,
     RefusalCheck,
     WorkloadRecord,
-    decode,
     encode,
 )
 
@@ -39,20 +39,21 @@ def read_bundle(folder: Path) -> tuple[Evidence, Decision]:
     "corrupt evidence" (not canonical JSON of the record), "ambiguous evidence" (a key, or a record, that comes
     twice), or "a record of another version".
     """
-    frozen = _one(folder, layout.AUDIT, FrozenAudit)
+    frozen = read_record(folder, layout.AUDIT, FrozenAudit)
     evidence = Evidence(
         frozen=frozen,
-        environment=_one(folder, layout.ENVIRONMENT, Environment),
+        environment=read_record(folder, layout.ENVIRONMENT, Environment),
         programs=_array(folder, layout.PROGRAMS, CaptureRecord, lambda each: (each.side, each.key)),
         kernels=_array(folder, layout.KERNELS, KernelInspection, lambda each: (each.program, each.path)),
         compiled=_each_line(folder, layout.COMPILED, CompiledRecord, _compiled_key),
         cells=_each_line(folder, layout.CELLS, Cell, lambda each: each.id),
         controls=_each_line(folder, layout.CONTROLS, Control, _control_key),
         refusals=_each_line(folder, layout.REFUSALS, RefusalCheck, lambda each: each.name),
-        profile=_one(folder, layout.PROFILE, ProfileRecord) if _has_profile(folder) else None,
-        workload=_one(folder, layout.WORKLOAD, WorkloadRecord) if frozen.audit.workload is not None else None,
+        profile=read_record(folder, layout.PROFILE, ProfileRecord) if _has_profile(folder) else None,
+        workload=read_record(folder, layout.WORKLOAD, WorkloadRecord) if frozen.audit.workload is not None else None,
+        receipts=read_receipts(folder / layout.RECEIPTS) if (folder / layout.RECEIPTS).is_dir() else [],
     )
-    return evidence, _one(folder, layout.DECISION, Decision)
+    return evidence, read_record(folder, layout.DECISION, Decision)
 
 
 def _has_profile(folder: Path) -> bool:
@@ -69,10 +70,6 @@ def _control_key(control: Control) -> Hashable:
     return control.name, control.fixture, control.dtype, encode(control.mode)
 
 
-def _one(folder: Path, name: str, kind: type[R]) -> R:
-    return _record(read_regular(folder, name), kind, name)
-
-
 def _array(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashable]) -> list[R]:
     data = read_regular(folder, name)
     try:
@@ -81,8 +78,8 @@ def _array(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashable])
         raise BundleError(
             f"corrupt evidence: not an array of {kind.__name__} records", stage="read", where=name, got=str(error)
         ) from None
-    records = [_record(bytes(item), kind, f"{name}, item {index}") for index, item in enumerate(items)]
-    _check_canonical(data, records, name)
+    records = [record_of(bytes(item), kind, f"{name}, item {index}") for index, item in enumerate(items)]
+    check_canonical(data, records, name)
     _check_distinct([(f"{name}, item {index}", key(each)) for index, each in enumerate(records)])
     return records
 
@@ -99,63 +96,9 @@ def _each_line(folder: Path, name: str, kind: type[R], key: Callable[[R], Hashab
             got="a record that may be cut off",
         )
     lines = data.split(b"\n")[:-1]
-    records = [_record(line, kind, f"{name}, line {number}") for number, line in enumerate(lines, start=1)]
+    records = [record_of(line, kind, f"{name}, line {number}") for number, line in enumerate(lines, start=1)]
     _check_distinct([(f"{name}, line {number}", key(each)) for number, each in enumerate(records, start=1)])
     return records
-
-
-def _record(data: bytes, kind: type[R], where: str) -> R:
-    record = _decoded(data, kind, where)
-    _check_version(record, where)
-    _check_canonical(data, record, where)
-    return record
-
-
-def _decoded(data: bytes, kind: Any, where: str) -> Any:
-    try:
-        return decode(data, kind, where=where)
-    except BundleError as error:
-        if error.expected is not None:  # a record of another version: says so itself
-            raise
-        raise BundleError(f"corrupt evidence: {error.what}", stage="read", where=where, got=error.got) from None
-    except RecursionError:
-        raise BundleError("corrupt evidence: nested too deeply", stage="read", where=where) from None
-
-
-def _check_version(record: Any, where: str) -> None:
-    ours = next((each for each in record.__struct_defaults__ if str(each).startswith("kernel-audit/")), None)
-    found = getattr(record, "schema", None)
-    if found != ours:
-        raise BundleError("a record of another version", stage="read", where=where, expected=ours, got=found)
-
-
-def _check_canonical(data: bytes, value: Any, where: str) -> None:
-    """Other bytes of the same value are refused: a digest of the record must be the digest of the file."""
-    if encode(value) == data:
-        return
-    if (twice := _repeated_key(data)) is not None:
-        raise BundleError(
-            "ambiguous evidence: a key that comes twice", stage="read", where=where, expected="each once", got=twice
-        )
-    raise BundleError(
-        "corrupt evidence: not canonical JSON",
-        stage="read",
-        where=where,
-        expected="sorted keys, no spaces, shortest numbers, every field present",
-        got="another spelling of the record",
-    )
-
-
-def _repeated_key(data: bytes) -> str | None:
-    found: list[str] = []
-
-    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        found.extend(name for name in names if names.count(name) > 1)
-        return dict(pairs)
-
-    json.loads(data, object_pairs_hook=collect)
-    return repr(found[0]) if found else None
 
 
 def _check_distinct(keys: list[tuple[str, Hashable]]) -> None:

@@ -22,7 +22,10 @@ from kernel_audit.records import (
     Environment,
     KernelInspection,
     ProfileRecord,
+    Receipt,
     RefusalCheck,
+    Session,
+    TimingVerdict,
     WorkloadRecord,
 )
 
@@ -30,7 +33,7 @@ SCHEMA_FOLDER = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 # The record of each file of a bundle: of the whole file, of each line, or of each item of its array
-# (programs.json, kernels.json).
+# (programs.json, kernels.json). A session and its verdict are parts of a receipt.
 RECORDS: dict[str, type] = {
     "audit": FrozenAudit,
     "cell": Cell,
@@ -42,8 +45,11 @@ RECORDS: dict[str, type] = {
     "manifest": Manifest,
     "profile": ProfileRecord,
     "program": CaptureRecord,
+    "receipt": Receipt,
     "refusal": RefusalCheck,
     "workload": WorkloadRecord,
+    "session": Session,
+    "timing-verdict": TimingVerdict,
 }
 _CONSTANTS = {"_type": STATEMENT_TYPE, "predicateType": PREDICATE_TYPE}
 

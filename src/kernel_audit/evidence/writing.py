@@ -13,7 +13,7 @@ from kernel_audit.errors import BundleError
 from kernel_audit.evidence import layout
 from kernel_audit.evidence.frozen import Evidence
 from kernel_audit.evidence.manifest import digest_line, manifest_of
-from kernel_audit.records import Decision, digest_bytes, encode
+from kernel_audit.records import Decision, digest_bytes, encode, receipt_name
 
 
 def write_bundle(
@@ -111,6 +111,7 @@ def _contents(
         files[layout.PROFILE] = encode(evidence.profile)
     if evidence.workload is not None:
         files[layout.WORKLOAD] = encode(evidence.workload)
+    files |= {f"{layout.RECEIPTS}/{receipt_name(each)}.json": encode(each) for each in evidence.receipts}
     for folder, found in ((layout.SOURCES, sources), (layout.FIGURES, figures)):
         _add(files, folder, found)
     return files

@@ -90,7 +90,7 @@ class LoadedProgram:
         A sharded program is laid over the first devices at hand. Raises EnvironmentFault when the bytes are for another
         platform or need more devices than there are.
         """
-        self._require_platform()
+        self.require_platform()
         shardings = None
         if self.sidecar.mesh:
             shardings = placement.lay_over(self.sidecar.mesh, self.sidecar.specs)
@@ -103,7 +103,8 @@ class LoadedProgram:
             )
         return Executable(self.exported.call, self.exported.in_avals, donated=self.sidecar.donated, shardings=shardings)
 
-    def _require_platform(self) -> None:
+    def require_platform(self) -> None:
+        """Raises EnvironmentFault where this process's backend is not the platform that the bytes are for."""
         backend = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend())
         if backend == self.sidecar.platform:
             return

@@ -197,6 +197,28 @@ class FamilyMember(Record, kw_only=True):
     reason: CompilerReason | None = None
 
 
+class SweptPoint(Record, kw_only=True):
+    """One size of a sweep: the least figure of any configuration of the candidate, and of any baseline; None where no compiler
+    gave one."""
+
+    size: int
+    candidate: float | None
+    baseline: float | None
+
+
+class CompiledSweep(Record, kw_only=True):
+    """Where along a dimension the candidate begins or ceases to be better by a static figure: an interval between two sizes, or
+    none in range. `figure` is "derived bytes" or "static floor" (seconds). A model, and no time."""
+
+    target: str
+    dtype: str
+    dimension: str
+    fixed: dict[str, int]
+    figure: str
+    says: str
+    points: list[SweptPoint]
+
+
 class CompiledReport(Record, kw_only=True):
     """All that `kernel-audit compile` found. `not_compiled`: by target, the sentence that says why, and what would help."""
 
@@ -206,5 +228,6 @@ class CompiledReport(Record, kw_only=True):
     not_compiled: dict[str, str] = {}
     family: list[FamilyMember] = []
     respellings: list[Respelling] = []
+    sweeps: list[CompiledSweep] = []
     notes: list[str] = []
     findings: list[Finding] = []

@@ -41,11 +41,14 @@ class Criterion(Record, kw_only=True):
 
 
 class Regime(Record, kw_only=True):
-    """A mode with its own decision."""
+    """A mode with its own decision; with receipts, a target, a dtype and a mode. `judged_by` says what carried it."""
 
     name: str
     decision: str | None
     codes: list[str]
+    target: str = ""
+    dtype: str = ""
+    judged_by: str = ""
 
 
 class Decision(Record, kw_only=True):

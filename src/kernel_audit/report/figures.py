@@ -53,7 +53,7 @@ def precision_gap_figure(evidence: Evidence) -> dict[str, bytes]:
     data = precision_gaps(evidence)
     if not any(row.representation_gap_max is not None for row in data.rows):
         return {}
-    svg, png = _drawn(data)
+    svg, png = drawn(_specification(data))
     return {f"{PRECISION_GAP}.svg": svg, f"{PRECISION_GAP}.png": png, f"{PRECISION_GAP}.json": encode(data)}
 
 
@@ -99,10 +99,10 @@ def _largest(values: list[float | None]) -> float | None:
     return max((each for each in values if each is not None), default=None)
 
 
-def _drawn(data: GapFigure) -> tuple[bytes, bytes]:
+def drawn(spec: dict[str, Any]) -> tuple[bytes, bytes]:
+    """(SVG, PNG) of a Vega-Lite specification."""
     import vl_convert
 
-    spec = _specification(data)
     version = _vega_lite_version(spec)
     svg = vl_convert.vegalite_to_svg(spec, vl_version=version)
     png = vl_convert.vegalite_to_png(spec, vl_version=version, scale=_PNG_SCALE)
@@ -146,7 +146,7 @@ def _specification(data: GapFigure) -> dict[str, Any]:
         height=alt.Step(_BAR_STEP),
         title=alt.Title(text=data.title, subtitle=[data.scope, f"fixtures: {data.fixtures}; oracle: {data.oracle}"]),
     )
-    return _styled(chart).to_dict()
+    return styled(chart).to_dict()
 
 
 def _colours(count: int) -> list[str]:
@@ -157,7 +157,8 @@ def _label(row: Gap) -> str:
     return "no finite element" if row.representation_gap_max is None else f"{row.representation_gap_max:.3g}"
 
 
-def _styled(chart: Any) -> Any:
+def styled(chart: Any) -> Any:
+    """A chart in the style of all figures."""
     return (
         chart.configure(background="transparent", font="sans-serif")
         .configure_view(stroke=None)

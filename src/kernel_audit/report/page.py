@@ -10,8 +10,10 @@ from kernel_audit.evidence import Evidence
 from kernel_audit.records import AWAIT, LEVELS, Cell, Decision, Finding
 from kernel_audit.report import phrases
 from kernel_audit.report.complexity import complexity
+from kernel_audit.report.decision_figure import DECISION, ON_TARGET
 from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, precision_gaps
 from kernel_audit.report.profile import profile_lines
+from kernel_audit.report.receipts import receipt_rows
 from kernel_audit.report.svg import embedded
 from kernel_audit.report.tables import control_rows, counts_of, kernel_rows, matrix_table
 from kernel_audit.report.without_device import compiled_tables, read_rows
@@ -54,6 +56,9 @@ def render_page(
         picture = figures.get(f"{name}.svg")
         texts = alt or "; ".join(view["workload"]["aggregation"])
         view["workload"][f"{name}_svg"] = Markup(embedded(picture, texts)) if picture else None
+    view["decision_drawing"] = None
+    if view["receipts"] and (drawn := figures.get(f"{DECISION}.svg")):
+        view["decision_drawing"] = Markup(embedded(drawn, f"Ratios with their intervals. {ON_TARGET}."))
     return environment.get_template("report.html.j2").render(view).encode()
 
 
@@ -100,6 +105,8 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "left_out": _left_out(evidence),
         "workload": _workload(evidence),
         "profile": profile_lines(evidence.profile) if evidence.profile is not None else [],
+        "receipts": receipt_rows(evidence),
+        "decision_scope": ON_TARGET,
         "complexity": complexity(evidence, sources),
     }
 

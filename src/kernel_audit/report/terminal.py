@@ -21,6 +21,7 @@ from kernel_audit.report.phrases import (
     outcome_word,
 )
 from kernel_audit.report.profile import profile_lines
+from kernel_audit.report.receipts import receipt_texts
 from kernel_audit.report.tables import control_rows, matrix_table
 from kernel_audit.report.without_device import compiled_texts, read_texts
 from kernel_audit.report.workload import drawing_lines, workload_texts
@@ -71,6 +72,7 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         _section("Compiled for described devices: nothing ran", compiled_texts(evidence), "Nothing was compiled."),
         *_workload_blocks(evidence),
         *_profile_blocks(evidence),
+        *([_section("Receipts", receipt_texts(evidence), "")] if evidence.receipts else []),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

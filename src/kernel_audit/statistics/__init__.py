@@ -1,14 +1,50 @@
-"""Arithmetic on shares and samples: the same code for who measures, who verifies and who decides. No JAX, no NumPy."""
+"""Arithmetic on shares and samples: the same code for who measures, who verifies and who decides.
 
+No JAX; NumPy is imported where it is used. `session_verdict` is the way from a session's raw samples to what it says.
+"""
+
+from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_per_s, pilot_ratio
+from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
+from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, needed_speedup, speedup_limit
-from kernel_audit.statistics.resampling import Interval, difference_interval, median, share_interval
+from kernel_audit.statistics.opportunity_interval import Opportunity, opportunity
+from kernel_audit.statistics.pairs_needed import RatioNoise, pairs_needed, ratio_noise
+from kernel_audit.statistics.ratios import clock_doubt, log_ratios
+from kernel_audit.statistics.recomputed import recomputed_differences
+from kernel_audit.statistics.resampling import Interval, difference_interval, share_interval
+from kernel_audit.statistics.session_verdict import session_verdict
+from kernel_audit.statistics.summary import median, percentile_90, robust_cv
+from kernel_audit.statistics.verdict import Soundness, judge
 
 __all__ = [
+    "COPY",
+    "PRODUCT",
+    "Crossing",
+    "Crossover",
     "Interval",
+    "Opportunity",
+    "RatioInterval",
+    "RatioNoise",
+    "Soundness",
+    "achieved",
+    "ceiling_per_s",
+    "clock_doubt",
     "conditional_speedup",
+    "crossover",
     "difference_interval",
+    "judge",
+    "log_ratios",
     "median",
     "needed_speedup",
+    "opportunity",
+    "pairs_needed",
+    "percentile_90",
+    "pilot_ratio",
+    "ratio_interval",
+    "ratio_noise",
+    "recomputed_differences",
+    "robust_cv",
+    "session_verdict",
     "share_interval",
     "speedup_limit",
 ]

@@ -95,7 +95,7 @@ class Bench:
 
     def compile(self, target: DescribedTarget, sides: list[Side], *, in_step: bool = True) -> list[CompiledRecord]:
         """Records of all sides, in their order, each as a program on one device and, where the audit names its step, in it."""
-        exports = self._exports(target, sides, in_step=in_step)
+        exports = self.exports(target, sides, in_step=in_step)
         compiled = self._compile_all(target, exports)
         return [
             self._record(target, export, plan, compiled.get((export.part, plan.key)))
@@ -103,14 +103,16 @@ class Bench:
             for plan in export.plans
         ]
 
-    def _exports(self, target: DescribedTarget, sides: list[Side], *, in_step: bool) -> list[Export]:
+    def exports(self, target: DescribedTarget, sides: list[Side], *, in_step: bool = True) -> list[Export]:
+        """Every side as bytes for the target, alone and in the audit's step; what could not be is told in the job's steps."""
         wanted = [(side, "program", None) for side in sides]
-        if in_step and (step := self._step()) is not None:
+        if in_step and (step := self.step()) is not None:
             wanted += [(side, "step", step) for side in sides]
         with ThreadPoolExecutor(max_workers=4) as threads:
             return list(threads.map(lambda each: self._export(target, *each), wanted))
 
-    def _step(self) -> FunctionRef | None:
+    def step(self) -> FunctionRef | None:
+        """The audit's complete step."""
         if self.audit.workload is not None:
             return self.audit.workload.step
         return reference_to(self.audit.worth.step, where="worth: step") if self.audit.worth.step else None

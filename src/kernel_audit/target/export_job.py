@@ -20,7 +20,7 @@ import numpy as np
 from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.loading import as_keywords, load_function
-from kernel_audit.program import CandidateRaised, Program, Target, capture, claimed_backend
+from kernel_audit.program import CandidateRaised, Generic, Mode, Program, Target, capture, claimed_backend
 from kernel_audit.program.kernel_bodies import lowered_bodies
 from kernel_audit.program.raised import is_the_candidates
 from kernel_audit.records import ProgramPlan
@@ -105,7 +105,7 @@ class _Exporter:
             return {"reason": msgspec.to_builtins(reason)}, {}
         told = self._described(program)
         try:
-            data = program.export(Target(self.target["platform"]))
+            data = program.export(_mode(self.target["platform"]))
         except AuditError as error:
             kind, _, message = str(error.got).partition(": ")
             told["reason"] = msgspec.to_builtins(reason_of(kind, message, stage="lowering"))
@@ -151,6 +151,11 @@ class _Exporter:
                 }
             )
         return {"program": program.digest, "kernels": kernels, "note": unread}
+
+
+def _mode(platform: str) -> Mode:
+    """A CPU has no compiler for kernels: there a program with one is interpreted, which its sidecar says."""
+    return Generic() if platform == "cpu" else Target(platform)
 
 
 def raised_by_itself(error: CandidateRaised) -> bool:

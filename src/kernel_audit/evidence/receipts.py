@@ -1,0 +1,147 @@
+"""What must hold within a receipt, whoever wrote it: every figure is that of its samples, all parts of one observation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernel_audit.errors import BundleError
+from kernel_audit.evidence.strict import read_record
+from kernel_audit.records import (
+    FAILURE,
+    RECEIPT,
+    RECEIPT_KINDS,
+    RECEIPT_PARTS,
+    Receipt,
+    Session,
+    receipt_name,
+)
+from kernel_audit.statistics import achieved, ceiling_per_s, pilot_ratio, recomputed_differences
+
+RELATIVE = 1e-9
+
+
+def read_receipts(folder: Path) -> list[Receipt]:
+    """Every receipt in `folder` (its *.json), each once and in order of their names, whatever their files are called.
+
+    Raises BundleError for a folder that is not there or holds none, and for a file that is no canonical receipt.
+    """
+    try:
+        names = sorted(each.name for each in folder.iterdir() if each.suffix == ".json")
+    except OSError as error:
+        raise BundleError(
+            "the receipts cannot be read",
+            stage="read",
+            where=str(folder),
+            expected="a folder of receipts",
+            got=str(error.strerror),
+            next_command="kernel-audit measure AUDIT --target tpu --out DIR, on a machine with one",
+        ) from None
+    found = {receipt_name(each): each for each in (read_record(folder, name, Receipt) for name in names)}
+    if not found:
+        raise BundleError(
+            "no receipts", stage="read", where=str(folder), expected="files *.json, each a receipt", got="none of them"
+        )
+    return [found[name] for name in sorted(found)]
+
+
+def contradictions(receipt: Receipt) -> list[str]:
+    """Sentences, one for each thing that the receipt says against its own samples; empty where nothing is."""
+    return list(_contradictions(receipt))
+
+
+def _contradictions(receipt: Receipt) -> Iterator[str]:
+    if receipt.kind not in RECEIPT_KINDS or receipt.part not in RECEIPT_PARTS:
+        yield f"unknown kind {receipt.kind!r} or part {receipt.part!r}"
+    if not 1 <= receipt.number <= receipt.of:
+        yield f"number {receipt.number} of {receipt.of}"
+    if receipt.kind == FAILURE and (not receipt.failures or receipt.verdict is not None):
+        yield "a failure that does not say what failed, or has a verdict"
+    if receipt.kind == RECEIPT and (receipt.session is None or receipt.verdict is None):
+        yield "no session, or no verdict"
+    yield from _wrong_ceilings(receipt)
+    yield from _wrong_memory(receipt)
+    for session in (each for each in (receipt.session, *receipt.pilots) if each is not None):
+        yield from _elsewhere(receipt, session)
+    if receipt.session is not None and receipt.verdict is not None:
+        yield from recomputed_differences(receipt.verdict, receipt.session)
+        yield from _other_programs(receipt, receipt.session)
+        yield from _wrong_shares(receipt)
+    yield from _wrong_choices(receipt)
+
+
+def _elsewhere(receipt: Receipt, session: Session) -> Iterator[str]:
+    """A session of another device, boundary or JAX than the receipt says."""
+    device, scope = receipt.device, session.scope
+    for name, said, found in (
+        ("boundary", receipt.boundary, session.boundary),
+        ("platform", device.platform, scope.platform),
+        ("device", device.kind, scope.device_kind),
+        ("number of devices", device.count, scope.device_count),
+        ("version of JAX", receipt.versions.get("jax"), scope.versions.get("jax")),
+    ):
+        if said != found:
+            yield f"{name}: {said!r} is written, its session has {found!r}"
+
+
+def _other_programs(receipt: Receipt, session: Session) -> Iterator[str]:
+    timed = {each.role: (each.program, each.exported) for each in session.sides}
+    told = {each.role: (each.program, each.exported) for each in receipt.programs}
+    if timed != told:
+        yield "the programs that were timed are not those of the receipt"
+
+
+def _wrong_ceilings(receipt: Receipt) -> Iterator[str]:
+    for each in receipt.ceilings:
+        if not each.samples_s or not _same(each.per_s, ceiling_per_s(each.work, each.samples_s)):
+            yield f"ceiling {each.kind} {each.dtype}: {each.per_s!r} is not what its samples give"
+
+
+def _wrong_memory(receipt: Receipt) -> Iterator[str]:
+    for each in receipt.memory:
+        if each.peak_bytes != each.arguments_bytes + each.results_bytes + each.temporary_bytes:
+            yield f"peak bytes of the {each.role}: {each.peak_bytes} is not the sum of its parts"
+
+
+def _wrong_shares(receipt: Receipt) -> Iterator[str]:
+    assert receipt.verdict is not None
+    for each in receipt.achieved:
+        again = achieved(
+            receipt.verdict,
+            least_bytes=each.least_bytes,
+            flops=each.flops,
+            dtype=receipt.dtype,
+            ceilings=receipt.ceilings,
+        )
+        mine = next((other for other in again if other.role == each.role), None)
+        if mine is None or not all(
+            _same(getattr(each, name), getattr(mine, name)) for name in each.__struct_fields__ if name != "role"
+        ):
+            yield f"what the {each.role} achieved is not what its samples and ceilings give"
+
+
+def _wrong_choices(receipt: Receipt) -> Iterator[str]:
+    """The choice of a side is that of its pilots, and each pilot's ratio that of its samples."""
+    pilots = {each.id: each for each in receipt.pilots}
+    for choice in receipt.choices:
+        for pilot in choice.pilots:
+            if not pilot.session:
+                continue
+            session = pilots.get(pilot.session)
+            ratio, pairs = pilot_ratio(session) if session is not None else (None, -1)
+            if pairs != pilot.pairs or not _same(pilot.ratio, ratio):
+                yield f"the pilot of {pilot.name!r} is not what its samples give"
+        if choice.pilots:
+            best = min(choice.pilots, key=lambda each: math.inf if each.ratio is None else each.ratio)
+            if best.name != choice.chosen:
+                yield f"{choice.chosen!r} was chosen, and the pilots chose {best.name!r}"
+        timed = next((each.name for each in receipt.programs if each.role == choice.role), choice.chosen)
+        if timed != choice.chosen:
+            yield f"{choice.chosen!r} was chosen as {choice.role}, and {timed!r} was timed"
+
+
+def _same(said: object, found: object) -> bool:
+    if isinstance(said, float) and isinstance(found, (float, int)):
+        return math.isclose(said, found, rel_tol=RELATIVE)
+    return said == found

@@ -1,0 +1,69 @@
+"""What a side reached of its device, and what a pilot said: figures of a receipt, recomputed by whoever reads it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from kernel_audit.records.receipts import Achieved, Ceiling
+from kernel_audit.records.timing import Session, TimingVerdict
+from kernel_audit.statistics.ratios import log_ratios
+from kernel_audit.statistics.summary import median
+
+COPY, PRODUCT = "copy", "matrix-product"
+
+
+def ceiling_per_s(work: float, samples_s: Sequence[float]) -> float:
+    """Work a second in the median sample: bytes read and written, or operations."""
+    return work / median(samples_s)
+
+
+def achieved(
+    verdict: TimingVerdict,
+    *,
+    least_bytes: int,
+    flops: float | None,
+    dtype: str,
+    ceilings: Iterable[Ceiling],
+) -> list[Achieved]:
+    """Of each side, in its median time; empty where the session reports no times.
+
+    A share is of the largest ceiling of its kind, for products among those of `dtype`.
+    """
+    known = list(ceilings)
+    copy = max((each.per_s for each in known if each.kind == COPY), default=None)
+    product = max((each.per_s for each in known if each.kind == PRODUCT and each.dtype == dtype), default=None)
+    found = []
+    for side in verdict.sides:
+        if side.median_s <= 0:
+            continue
+        per_s = least_bytes / side.median_s
+        flops_per_s = flops / side.median_s if flops else None
+        found.append(
+            Achieved(
+                role=side.role,
+                median_s=side.median_s,
+                least_bytes=least_bytes,
+                bytes_per_s=per_s,
+                share_of_copy=per_s / copy if copy else None,
+                flops=flops,
+                flops_per_s=flops_per_s,
+                share_of_product=flops_per_s / product if product and flops_per_s else None,
+            )
+        )
+    return found
+
+
+def pilot_ratio(session: Session) -> tuple[float | None, int]:
+    """(median of pair ratios, pairs that count) of a pilot; None where no pair counted."""
+    logs = [
+        value
+        for process in session.processes
+        for value, void in zip(
+            log_ratios(process.comparison.left_s, process.comparison.right_s, session.clock.step_s),
+            process.comparison.voided,
+            strict=True,
+        )
+        if not void
+    ]
+    return (math.exp(median(logs)), len(logs)) if logs else (None, 0)

@@ -1,0 +1,105 @@
+"""What a receipt says against its own samples is found, field by field; and a bundle keeps and re-reads its receipts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+import sample_evidence
+import sample_receipts
+from sample_evidence import replaced
+
+from kernel_audit.decision import decide, verify
+from kernel_audit.errors import BundleError
+from kernel_audit.evidence import contradictions, read_bundle, read_receipts, schema_files, write_bundle
+from kernel_audit.records import encode, receipt_name
+
+AUDIT = sample_receipts.evidence().frozen.audit
+GOOD = sample_receipts.receipt(AUDIT)
+
+ALTERED = {
+    "a sample": lambda: {"session": with_columns(left_s=lambda each: [each[0] * 1.1, *each[1:]])},
+    "a voided pair": lambda: {"session": with_columns(voided=lambda each: ["throttled", *each[1:]])},
+    "an order": lambda: {"session": with_columns(order=lambda each: [1 - each[0], *each[1:]])},
+    "the verdict": lambda: {"verdict": replaced(GOOD.verdict, verdict="slower")},
+    "an interval": lambda: {"verdict": replaced(GOOD.verdict, ratio=replaced(GOOD.verdict.ratio, low=0.5))},
+    "a share": lambda: {"achieved": [replaced(each, share_of_copy=0.99) for each in GOOD.achieved]},
+    "a ceiling": lambda: {"ceilings": [replaced(each, per_s=each.per_s * 2) for each in GOOD.ceilings]},
+    "a peak": lambda: {"memory": [replaced(each, peak_bytes=1) for each in GOOD.memory]},
+    "the device": lambda: {"device": replaced(GOOD.device, kind="TPU v6 lite")},
+    "the boundary": lambda: {"boundary": "the kernel alone"},
+    "JAX": lambda: {"versions": {"jax": "0.12.0"}},
+    "a program": lambda: {"programs": [replaced(each, program="sha256:0") for each in GOOD.programs]},
+    "the choice": lambda: {"choices": [replaced(each, chosen="another") for each in GOOD.choices]},
+    "its number": lambda: {"number": 5},
+    "its kind": lambda: {"kind": "failure"},
+}
+
+
+def with_columns(**change: object):
+    first, *rest = GOOD.session.processes
+    columns = {name: made(getattr(first.comparison, name)) for name, made in change.items()}
+    return replaced(GOOD.session, processes=[replaced(first, comparison=replaced(first.comparison, **columns)), *rest])
+
+
+def test_a_receipt_as_it_was_written_contradicts_nothing():
+    assert contradictions(GOOD) == []
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_whatever_is_altered_is_found(what: str):
+    assert contradictions(replaced(GOOD, **ALTERED[what]()))
+
+
+@pytest.mark.parametrize("name", ["receipt", "session", "timing-verdict"])
+def test_the_published_schema_accepts_what_is_written(name: str):
+    schema = msgspec.json.decode(schema_files()[f"{name}.json"])
+    record = {"receipt": GOOD, "session": GOOD.session, "timing-verdict": GOOD.verdict}[name]
+    jsonschema.validate(msgspec.json.decode(encode(record)), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**msgspec.json.decode(encode(record)), "more": 1}, schema)
+
+
+def bundle(evidence, place: Path) -> Path:
+    write_bundle(evidence, decide(evidence), sample_evidence.SOURCES, {}, b"page", place)
+    return place
+
+
+def test_a_bundle_keeps_its_receipts(tmp_path: Path):
+    evidence = sample_receipts.measured()
+    place = bundle(evidence, tmp_path / "bundle")
+    again, decision = read_bundle(place)
+    assert sorted(map(receipt_name, again.receipts)) == sorted(map(receipt_name, evidence.receipts))
+    assert decision.decision == "keep" and verify(place) == []
+
+
+def test_verify_recomputes_and_names_the_receipt(tmp_path: Path):
+    """An altered receipt that the decision names carries nothing; one that it does not name is a fault."""
+    evidence = sample_receipts.changed(sample_receipts.measured(), **ALTERED["a sample"]())
+    assert verify(bundle(evidence, tmp_path / "told")) == []
+    silent = decide(sample_receipts.measured())
+    write_bundle(evidence, silent, sample_evidence.SOURCES, {}, b"page", tmp_path / "silent")
+    faults = verify(tmp_path / "silent")
+    assert any(each.file.startswith("receipts/") and "its samples give" in each.text for each in faults)
+    assert any(each.file == "decision.json" for each in faults)
+
+
+def test_a_folder_of_receipts(tmp_path: Path):
+    with pytest.raises(BundleError, match="cannot be read"):
+        read_receipts(tmp_path / "nowhere")
+    with pytest.raises(BundleError, match="no receipts"):
+        read_receipts(tmp_path)
+    (tmp_path / "one.json").write_bytes(encode(GOOD))
+    (tmp_path / "twin.json").write_bytes(encode(GOOD))
+    assert read_receipts(tmp_path) == [GOOD]
+    (tmp_path / "cut.json").write_bytes(encode(GOOD)[:-3])
+    with pytest.raises(BundleError, match="corrupt evidence"):
+        read_receipts(tmp_path)
+
+
+def test_a_receipt_left_out_is_missed():
+    evidence = sample_receipts.measured()
+    assert decide(replace(evidence, receipts=evidence.receipts[:-1])).decision == "await-target-evidence"
