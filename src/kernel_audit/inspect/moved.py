@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernel_audit.inspect.by_copies import bytes_by_copies, visits_by_copies
+from kernel_audit.inspect.by_copies import visits_by_copies
 from kernel_audit.inspect.control import CannotTell, Copied, TooLong, copies_by_hand, followed
-from kernel_audit.inspect.equation import KernelEquation, Mapping
+from kernel_audit.inspect.equation import KernelEquation, Mapping, blocks_along
 from kernel_audit.inspect.index_map import index_text
 from kernel_audit.inspect.ownership import Visits, moved_bytes, visits
 from kernel_audit.inspect.resources import slots_of
@@ -33,7 +33,7 @@ class Moved:
         """How many blocks there are along each dimension."""
         if self.mapping.piped:
             return self.mapping.counts
-        return tuple(-(-extent // size) for extent, size in zip(self.mapping.shape, self.block, strict=True))
+        return tuple(blocks_along(extent, size) for extent, size in zip(self.mapping.shape, self.block, strict=True))
 
 
 def moves_of(kernel: KernelEquation, prefetched: Sequence[Any] | None, grid: Sequence[int | None]) -> list[Moved]:
@@ -72,7 +72,7 @@ def _moved(
         proof = "sampled" if why == "too-long" else "data-dependent"
         return Moved(mapping, Visits(proof), mapping.shape, (None, None, None), why)
     found, block, moved = visits_by_copies(mapping, copies)
-    return Moved(mapping, found, block, bytes_by_copies(mapping, found, moved), "copies")
+    return Moved(mapping, found, block, (moved, *moved_bytes(mapping, found)[1:]), "copies")
 
 
 def block_mapping(moved: Moved, kernel: KernelEquation, pipeline: EmittedPipeline | None) -> BlockMapping:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernel_audit.inspect.equation import array_text, bytes_of
 from kernel_audit.inspect.integers import CALLS
+from kernel_audit.inspect.known_values import calculated
 from kernel_audit.program import compat
 from kernel_audit.program.rewrite import inner_jaxprs
 from kernel_audit.records import CopyAround
@@ -30,7 +31,6 @@ _MOVES = {
     "squeeze": "",
     "expand_dims": "",
 }
-LARGEST_KNOWN = 10_000_000  # elements of a value that is calculated before a kernel runs
 
 
 @dataclass
@@ -57,29 +57,14 @@ class Graph:
         if node in self.values:
             return self.values[node]
         step = self.producers.get(node)
-        if step is None or _too_large(step.equation):
+        if step is None:
             return None
         operands = [self.known(each) for each in step.operands]
-        if any(each is None for each in operands) or _holds_kernel(step.equation):
+        parts = None if any(each is None for each in operands) else calculated(step.equation, operands)
+        if parts is None:
             return None
-        try:
-            found = step.equation.primitive.bind(*operands, **step.equation.params)
-        except Exception:  # a value that cannot be calculated outside of its program is not known
-            return None
-        parts = found if step.equation.primitive.multiple_results else [found]
         self.values.update(zip(step.results, parts, strict=True))
         return self.values[node]
-
-
-def _too_large(equation: Any) -> bool:
-    return any(np.prod(getattr(each.aval, "shape", ()), dtype=float) > LARGEST_KNOWN for each in equation.outvars)
-
-
-def _holds_kernel(equation: Any) -> bool:
-    if equation.primitive.name in compat.KERNEL_PRIMITIVES:
-        return True
-    inner = [each for _, _, jaxpr in inner_jaxprs(equation.params) for each in compat.open_jaxpr(jaxpr).eqns]
-    return any(_holds_kernel(each) for each in inner)
 
 
 @dataclass(frozen=True)
