@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
-from static_kernels import F32, Made, array, call, double, rows
+from static_kernels import BF16, F32, Made, array, call, double, rows
 
 ANYWHERE = pl.BlockSpec(memory_space=pl.ANY)
 U32 = jnp.uint32
@@ -135,9 +135,131 @@ def nothing_to_write() -> Made:
     return call(double, array(0, 128)), [array(0, 128)]
 
 
+# ---------------------------------------------------------------- results
+
+
+def padded_result_that_is_cropped() -> Made:
+    made = call(double, array(64, 128), grid=(2,), in_specs=[rows()], out_specs=rows())
+    return (lambda x: made(x)[:16]), [array(16, 128)]
+
+
+def same_value_along_a_parallel_axis() -> Made:
+    spec = rows(index=lambda i, j: (i, 0))
+    options = ("parallel", "parallel")
+    return call(
+        double,
+        array(32, 128),
+        grid=(4, 2),
+        in_specs=[spec],
+        out_specs=rows(index=lambda i, j: (i, 0)),
+        semantics=options,
+    ), [array(32, 128)]
+
+
+def added_along_a_parallel_axis() -> Made:
+    def body(x_ref, out_ref) -> None:
+        @pl.when(pl.program_id(1) == 0)
+        def _() -> None:
+            out_ref[...] = jnp.zeros_like(out_ref)
+
+        out_ref[...] += x_ref[...]
+
+    spec = rows(index=lambda i, j: (i, 0))
+    made = call(body, array(32, 128), grid=(4, 2), in_specs=[spec], out_specs=spec, semantics=("arbitrary", "parallel"))
+    return made, [array(32, 128)]
+
+
+# ---------------------------------------------------------------- sums in 16 bits, without float32 in the contract
+
+
+def narrow(body: Callable[..., None], *, programs: int = 4, scratch: bool = False) -> Made:
+    """A kernel of bfloat16 blocks of which every program writes the same result."""
+    shape, out = array(16 * programs, 128, dtype=BF16), rows(block=16, index=lambda i: (0, 0))
+    more = {"scratch_shapes": [pltpu.VMEM((16, 128), BF16)]} if scratch else {}
+    made = call(
+        body, array(16, 128, dtype=BF16), grid=(programs,), in_specs=[rows(block=16)] * 2, out_specs=out, **more
+    )
+    return made, [shape, shape]
+
+
+def scratch_refilled_by_every_program() -> Made:
+    def body(x_ref, y_ref, out_ref, kept_ref) -> None:
+        kept_ref[...] = x_ref[...]
+        kept_ref[...] = kept_ref[...] + y_ref[...]
+        out_ref[...] = kept_ref[...]
+
+    return narrow(body, scratch=True)
+
+
+def result_refilled_by_every_program() -> Made:
+    def body(x_ref, y_ref, out_ref) -> None:
+        out_ref[:8] = x_ref[:8]
+        out_ref[8:] = x_ref[8:]
+        out_ref[...] = out_ref[...] + y_ref[...]
+
+    return narrow(body)
+
+
+def rows_added_to_once_each() -> Made:
+    def body(x_ref, y_ref, out_ref) -> None:
+        out_ref[...] = x_ref[...]
+
+        def step(i, _):
+            out_ref[pl.ds(i, 1)] = out_ref[pl.ds(i, 1)] + y_ref[pl.ds(i, 1)]
+
+        lax.fori_loop(0, 16, step, None)
+
+    return narrow(body)
+
+
+def refilled_in_every_step() -> Made:
+    def body(x_ref, y_ref, out_ref, kept_ref) -> None:
+        def step(i, _):
+            kept_ref[...] = x_ref[...]
+            kept_ref[...] = kept_ref[...] + y_ref[...]
+
+        lax.fori_loop(0, 4, step, None)
+        out_ref[...] = kept_ref[...]
+
+    return narrow(body, scratch=True)
+
+
+def added_to_in_every_step() -> Made:
+    def body(x_ref, y_ref, out_ref) -> None:
+        out_ref[...] = x_ref[...]
+
+        def step(i, _):
+            out_ref[...] = out_ref[...] + y_ref[...]
+
+        lax.fori_loop(0, 4, step, None)
+
+    return narrow(body, programs=1)
+
+
+def rows_added_to_again_and_again() -> Made:
+    def body(x_ref, y_ref, out_ref) -> None:
+        out_ref[...] = x_ref[...]
+
+        def row(i, _):
+            out_ref[pl.ds(i, 1)] = out_ref[pl.ds(i, 1)] + y_ref[pl.ds(i, 1)]
+
+        lax.fori_loop(0, 4, lambda _, none: lax.fori_loop(0, 16, row, none), None)
+
+    return narrow(body, programs=1)
+
+
+NARROW = {
+    "scratch refilled by every program": (scratch_refilled_by_every_program, False),
+    "result refilled by every program": (result_refilled_by_every_program, False),
+    "rows added to once each": (rows_added_to_once_each, False),
+    "refilled in every step": (refilled_in_every_step, False),
+    "added to in every step": (added_to_in_every_step, True),
+    "rows added to again and again": (rows_added_to_again_and_again, True),
+}
 FAULTS: dict[str, tuple[Callable[[], Made], str]] = {
     "offset used after a division": (offset_used_after_a_division, "offset-overflow"),
     "pipeline that comes back": (pipeline_that_comes_back, "block-revisited"),
+    "added along a parallel axis": (added_along_a_parallel_axis, "parallel-axis-shared"),
     "result that is only read": (result_that_is_only_read, "block-uncovered"),
 }
 HONEST: dict[str, Callable[[], Made]] = {
@@ -148,5 +270,7 @@ HONEST: dict[str, Callable[[], Made]] = {
     "offset that wraps twice": offset_that_wraps_twice,
     "zeroed, then added to, by copies": zeroed_then_added_to_by_copies,
     "two pipelines in a row": two_pipelines_in_a_row,
+    "padded result that is cropped": padded_result_that_is_cropped,
+    "same value along a parallel axis": same_value_along_a_parallel_axis,
     "nothing to write": nothing_to_write,
 }

@@ -13,8 +13,9 @@ from kernel_audit.inspect.index_map import affine_indices, axis_name, reads_pref
 from kernel_audit.inspect.moved import Moved
 from kernel_audit.inspect.offsets import overflows
 from kernel_audit.inspect.resources import buffer_model
-from kernel_audit.inspect.updates import Uses, uses_of
+from kernel_audit.inspect.updates import Update, Uses, uses_of
 from kernel_audit.program import compat
+from kernel_audit.program.pipelines import EmittedPipeline
 from kernel_audit.records import DeviceDescription, Finding, Traffic
 
 COST_TOLERANCE = 0.10
@@ -51,15 +52,16 @@ def findings_of(
     devices: Sequence[DeviceDescription],
     arithmetic: str | None,
     dropped: frozenset[int] = frozenset(),
+    pipelines: Sequence[EmittedPipeline] = (),
 ) -> list[Finding]:
     """Every certain fault of a kernel. The audit's contract gives `arithmetic`; without it nothing is below it.
 
-    `dropped` are results that the program never reads.
+    `dropped` are results that the program never reads, `pipelines` those that the body holds.
     """
     uses = uses_of(kernel)
     found = [
         *_of_indices(kernel, moves, grid),
-        *_of_results(kernel, [each for each in moves if not _is_dropped(each, dropped)], uses),
+        *_of_results(kernel, [each for each in moves if not _is_dropped(each, dropped)], uses, pipelines),
         *_of_accumulators(kernel, moves, uses, arithmetic),
         *_of_operands(kernel, uses),
         *_of_offsets(kernel, grid),
@@ -110,16 +112,19 @@ def _counted_in_elements(mapping: Mapping, grid: Grid) -> int | None:
     return None
 
 
-def _of_results(kernel: KernelEquation, moves: Sequence[Moved], uses: Uses) -> Iterator[Finding]:
+def _of_results(
+    kernel: KernelEquation, moves: Sequence[Moved], uses: Uses, pipelines: Sequence[EmittedPipeline]
+) -> Iterator[Finding]:
     aliased = {output for _, output in kernel.aliases}
     for each in moves:
         mapping, found = each.mapping, each.visits
         if mapping.role != "output":
             continue
         blocks = f"{math.prod(each.counts)} blocks of {mapping.name} {_array(mapping)}"
-        if found.uncovered and mapping.position not in aliased:  # of an aliased result the operand's blocks stay
-            yield _finding(kernel, "block-uncovered", f"no program writes {found.uncovered} of {blocks}")
-        if kernel.platform == "tpu" and found.revisited and mapping.position not in aliased:
+        if each.uncovered and mapping.position not in aliased:  # of an aliased result the operand's blocks stay
+            yield _finding(kernel, "block-uncovered", f"no program writes {each.uncovered} of {blocks}")
+        comes_back = found.revisited and _by_one_pipeline(kernel, each, pipelines)
+        if kernel.platform == "tpu" and comes_back and mapping.position not in aliased:
             text = f"{found.revisited} of {blocks} are written again after another block came between"
             yield _finding(kernel, "block-revisited", text, "TPU")
         if found.shared_parallel and kernel.platform == "tpu":
@@ -132,6 +137,15 @@ def _of_results(kernel: KernelEquation, moves: Sequence[Moved], uses: Uses) -> I
             and math.prod(mapping.shape)
         ):
             yield _finding(kernel, "result-unwritten", f"the body never stores to {mapping.name}")
+
+
+def _by_one_pipeline(kernel: KernelEquation, moved: Moved, pipelines: Sequence[EmittedPipeline]) -> bool:
+    """Whether one pipeline alone writes a result: what a kernel copies by itself it may read back, and copy again."""
+    if moved.mapping.piped:
+        return True
+    if len(pipelines) != 1 or kernel.programs != 1 or moved.visits.linear is None:
+        return False
+    return moved.visits.copies == moved.visits.linear.size <= math.prod(pipelines[0].grid)
 
 
 def _of_accumulators(
@@ -148,21 +162,22 @@ def _of_accumulators(
             told.add(key)
             yield _finding(kernel, "accumulator-uninitialised", f"{name} is added to before anything was stored there")
         narrow = update.dtype in _NARROW and update.dtype != arithmetic and bool(update.operations & _ADDS)
-        if narrow and ("narrow", update.label) not in told and _goes_on(kernel, moves, update.label, update.in_loop):
+        if narrow and ("narrow", update.label) not in told and _goes_on(kernel, moves, update):
             told.add(("narrow", update.label))
             yield _finding(kernel, "accumulator-narrow", f"{name} adds up in {update.dtype} over more than one step")
 
 
-def _goes_on(kernel: KernelEquation, moves: Sequence[Moved], label: tuple[str, int], in_loop: bool) -> bool:
-    """Whether a buffer is added to more than once: a result that programs share, scratch of several programs, a loop."""
-    if in_loop:
-        return True
-    if label[0] == "output":
+def _goes_on(kernel: KernelEquation, moves: Sequence[Moved], update: Update) -> bool:
+    """Whether a place is added to more than once: in a loop, a result that programs share, scratch of several programs."""
+    role, position = update.label
+    if update.over_loop or not update.over_programs:
+        return update.over_loop
+    if role == "output":
         return any(
-            each.mapping.role == "output" and each.mapping.position == label[1] and bool(each.visits.repeated)
+            each.mapping.role == "output" and each.mapping.position == position and bool(each.visits.repeated)
             for each in moves
         )
-    return label[0] == "scratch" and (kernel.programs or 1) > 1
+    return role == "scratch" and (kernel.programs or 1) > 1
 
 
 def _name_of(kernel: KernelEquation, label: tuple[str, int]) -> str:

@@ -31,6 +31,7 @@ _MOVES = {
     "squeeze": "",
     "expand_dims": "",
 }
+Part = tuple[tuple[int, ...], tuple[int, ...]]  # first elements, and the ends, along each dimension
 
 
 @dataclass
@@ -207,6 +208,51 @@ def logical_shape(place: Place, position: int) -> tuple[int, ...]:
         if len(readers) != 1 or node in place.graph.results or _MOVES.get(readers[0].equation.primitive.name) != "crop":
             return tuple(int(each) for each in place.graph.avals[node].shape)
         node = readers[0].results[0]
+
+
+def parts_read(place: Place, position: int) -> list[Part | None] | None:
+    """The parts of a result that the program reads, None for all of it, and in the list for one that is not known."""
+    return _parts(place.graph, place.step.results[position])
+
+
+def _parts(graph: Graph, node: int) -> list[Part | None] | None:
+    if node in graph.results:
+        return None
+    found: list[Part | None] = []
+    for step in graph.consumers.get(node, []):
+        name = step.equation.primitive.name
+        if name == "slice":
+            found += _sliced(graph, step)
+        elif _MOVES.get(name) == "crop" or (name in _MOVES and _is_cropped(graph, step.results[0])):
+            found.append(None)
+        else:
+            return None
+    return found
+
+
+def _sliced(graph: Graph, step: Step) -> list[Part | None]:
+    """What is read of a slice, where it lies in the array that was cut."""
+    starts, ends = (tuple(step.equation.params[each]) for each in ("start_indices", "limit_indices"))
+    inner = _parts(graph, step.results[0]) if not step.equation.params["strides"] else None
+    if inner is None:
+        return [(starts, ends)]
+    return [None if part is None else (_moved_by(starts, part[0]), _moved_by(starts, part[1])) for part in inner]
+
+
+def _moved_by(starts: Sequence[int], place: Sequence[int]) -> tuple[int, ...]:
+    return tuple(start + each for start, each in zip(starts, place, strict=True))
+
+
+def _is_cropped(graph: Graph, node: int) -> bool:
+    """Whether only crops read a moved array, directly or after more moves."""
+    steps = graph.consumers.get(node, [])
+    names = [step.equation.primitive.name for step in steps]
+    if node in graph.results or not steps:
+        return False
+    return all(
+        _MOVES.get(name) == "crop" or (name in _MOVES and _is_cropped(graph, step.results[0]))
+        for name, step in zip(names, steps, strict=True)
+    )
 
 
 def dropped_results(place: Place) -> frozenset[int]:

@@ -148,6 +148,80 @@ def test_a_result_without_elements_has_no_blocks():
 
 
 def test_a_result_of_very_many_blocks_takes_no_memory_for_each():
-    found = cut((2, 2), lambda i, j: (i, 0), (8 << 30, 128), ("parallel", "parallel"))
-    assert (found.ownership.blocks, found.ownership.shared_parallel) == (1 << 30, 2)
-    assert found.owner_map is not None and [row[0] for row in found.owner_map.owners[:3]] == [0, 2, None]
+    found = cut((2, 2), lambda i, j: (i + j, 0), (8 << 30, 128), ("parallel", "parallel"))
+    assert (found.ownership.blocks, found.ownership.shared_parallel) == (1 << 30, 1)
+    assert found.owner_map is not None and [row[0] for row in found.owner_map.owners[:4]] == [0, 1, 3, None]
+
+
+@pytest.mark.parametrize(
+    ("read", "wanted"),
+    [
+        (lambda y: y, 6),
+        (lambda y: y[:16], 0),
+        (lambda y: (y[:16], y[8:16]), 0),
+        (lambda y: y[:20], 1),
+        (lambda y: y[8:24], 1),
+        (lambda y: y[8:40][:8], 0),
+        (lambda y: (y[:16], y[32:48]), 2),
+        (lambda y: y[::3], 6),
+        (lambda y: y.reshape(-1)[:2048], None),
+        (lambda y: lax.dynamic_slice(y, (jnp.int32(y[0, 0]), 0), (8, 128)), None),
+    ],
+)
+def test_blocks_that_nobody_reads_need_not_be_written(read, wanted):
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    call = pl.pallas_call(copied, grid=(2,), in_specs=[spec], out_specs=spec, out_shape=array(64, 128))
+    (found,) = inspect_program(capture(lambda x: read(call(x)), (array(16, 128),)), targets=[])
+    assert found.ownership.uncovered == wanted
+    assert [each.code for each in found.findings] == (["block-uncovered"] if wanted else [])
+    assert found.padded_elements == 16 * 128
+
+
+def test_scopes_that_follow_each_other_share_their_memory():
+    def body(x_ref, out_ref):
+        def one(a_ref):
+            a_ref[...] = jnp.zeros_like(a_ref)
+            out_ref[...] = a_ref[pl.ds(0, 8)]
+
+        def two(a_ref):
+            one(a_ref)
+            pl.run_scoped(one, pltpu.VMEM((8, 128), F32))
+
+        pl.run_scoped(one, pltpu.VMEM((24, 128), F32))
+        pl.run_scoped(two, pltpu.VMEM((32, 128), F32))
+        lax.cond(x_ref[0, 0] > 0, lambda: pl.run_scoped(two, pltpu.VMEM((16, 128), F32)), lambda: None)
+        out_ref[...] = x_ref[...]
+
+    (found,) = inspect_program(capture(pl.pallas_call(body, out_shape=array(8, 128)), (array(8, 128),)), targets=[])
+    assert found.buffer_model_bytes == (2 * 2 * 8 + 32 + 8) * 128 * 4
+
+
+def on_a_gpu(body, index=lambda i: (i,)):
+    from jax.experimental.pallas import triton
+
+    spec = pl.BlockSpec((64,), index)
+    cost = pl.CostEstimate(flops=0, transcendentals=0, bytes_accessed=256 * 4 + 128)
+    call = pl.pallas_call(
+        body,
+        grid=(4,),
+        in_specs=[spec],
+        out_specs=pl.BlockSpec((64,), lambda i: (i,)),
+        out_shape=array(256),
+        cost_estimate=cost,
+        compiler_params=triton.CompilerParams(),
+    )
+    (found,) = inspect_program(capture(call, (array(256),)), targets=[])
+    return found.bytes.moved, {each.code for each in found.findings}
+
+
+def test_on_a_gpu_loads_decide_what_moves():
+    def part(x_ref, out_ref):
+        out_ref[...] = jnp.broadcast_to(x_ref[pl.ds(0, 8)].sum(), out_ref.shape)
+
+    def twice(x_ref, out_ref):
+        out_ref[...] = x_ref[...] + x_ref[...][::-1]
+
+    assert on_a_gpu(part) == (None, set())
+    assert on_a_gpu(twice) == (None, set())
+    assert on_a_gpu(copied, lambda i: (0,)) == (None, set())
+    assert on_a_gpu(copied) == (2 * 256 * 4, {"cost-estimate-false"})
