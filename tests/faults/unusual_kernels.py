@@ -256,10 +256,68 @@ NARROW = {
     "added to in every step": (added_to_in_every_step, True),
     "rows added to again and again": (rows_added_to_again_and_again, True),
 }
+# ---------------------------------------------------------------- products that round nothing, and others
+
+
+def product_of(make: Callable[..., Any], dtype: Any = F32, out: Any = F32) -> Made:
+    def body(x_ref, y_ref, out_ref) -> None:
+        out_ref[...] = make(x_ref[...], y_ref[...]).astype(out)
+
+    return call(body, array(128, 128, dtype=out)), [array(128, 128, dtype=dtype)] * 2
+
+
+def one_hot(x: Any, dtype: Any = F32) -> Any:
+    first = lax.broadcasted_iota(jnp.int32, x.shape, 1)
+    return (first == 3).astype(dtype)
+
+
+def product_of_widened_operands() -> Made:
+    return product_of(lambda x, y: jnp.dot(x.astype(F32), y.T.astype(F32)), BF16)
+
+
+def product_with_a_one_hot() -> Made:
+    return product_of(lambda x, y: jnp.dot(one_hot(x), jnp.where(x > 0, 1.0, 0.0).astype(F32)) + 0 * y)
+
+
+def masked_in_bfloat16() -> Made:
+    return product_of(lambda x, y: x.astype(BF16) * (y > 0).astype(BF16))
+
+
+def masked_by_an_operand() -> Made:
+    return product_of(lambda x, mask: x * mask, BF16)
+
+
+def gathered_in_bfloat16() -> Made:
+    return product_of(lambda x, y: jnp.dot(one_hot(x, BF16), y, preferred_element_type=BF16) * (x > 0), BF16)
+
+
+def selected_by_masks() -> Made:
+    def select(x, y):
+        mask = one_hot(x, BF16)
+        return x * mask + y * (1 - mask)
+
+    return product_of(select, BF16)
+
+
+def product_of_a_widened_operand_and_another() -> Made:
+    return product_of(lambda x, y: jnp.dot(x.astype(BF16).astype(F32), jnp.exp(y)))
+
+
+def square_in_bfloat16() -> Made:
+    return product_of(lambda x, y: x * x + 0 * y.astype(F32), BF16)
+
+
+def third_in_bfloat16() -> Made:
+    return product_of(lambda x, y: x * jnp.bfloat16(0.3) + 0 * y.astype(F32), BF16)
+
+
 FAULTS: dict[str, tuple[Callable[[], Made], str]] = {
     "offset used after a division": (offset_used_after_a_division, "offset-overflow"),
     "pipeline that comes back": (pipeline_that_comes_back, "block-revisited"),
     "added along a parallel axis": (added_along_a_parallel_axis, "parallel-axis-shared"),
+    "product of a widened operand and another": (product_of_a_widened_operand_and_another, "precision-below-contract"),
+    "square in bfloat16": (square_in_bfloat16, "precision-below-contract"),
+    "third in bfloat16": (third_in_bfloat16, "precision-below-contract"),
     "result that is only read": (result_that_is_only_read, "block-uncovered"),
 }
 HONEST: dict[str, Callable[[], Made]] = {
@@ -272,5 +330,11 @@ HONEST: dict[str, Callable[[], Made]] = {
     "two pipelines in a row": two_pipelines_in_a_row,
     "padded result that is cropped": padded_result_that_is_cropped,
     "same value along a parallel axis": same_value_along_a_parallel_axis,
+    "product of widened operands": product_of_widened_operands,
+    "product with a one-hot": product_with_a_one_hot,
+    "masked in bfloat16": masked_in_bfloat16,
+    "masked by an operand": masked_by_an_operand,
+    "gathered in bfloat16": gathered_in_bfloat16,
+    "selected by masks": selected_by_masks,
     "nothing to write": nothing_to_write,
 }

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from kernel_audit.inspect.body import equations_within, precision_of
+from kernel_audit.inspect.body import equations_within
 from kernel_audit.inspect.equation import KernelEquation, Mapping
 from kernel_audit.inspect.index_map import affine_indices, axis_name, reads_prefetched
 from kernel_audit.inspect.moved import Moved
 from kernel_audit.inspect.offsets import overflows
+from kernel_audit.inspect.precision import NARROW, roundings
 from kernel_audit.inspect.resources import buffer_model
 from kernel_audit.inspect.updates import Update, Uses, uses_of
 from kernel_audit.program import compat
@@ -21,26 +20,6 @@ from kernel_audit.records import DeviceDescription, Finding, Traffic
 COST_TOLERANCE = 0.10
 LANES, SUBLANES = 128, 8
 _ADDS = frozenset({"add", "add_any", "sub", "dot_general"})
-_NARROW = frozenset({"bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"})
-_ROUNDING = frozenset(
-    {
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "exp",
-        "exp2",
-        "log",
-        "tanh",
-        "logistic",
-        "sqrt",
-        "rsqrt",
-        "pow",
-        "reduce_sum",
-        "erf",
-        "dot_general",
-    }
-)
 Grid = Sequence[int | None]
 
 
@@ -161,7 +140,7 @@ def _of_accumulators(
         if update.first and update.certain and update.operations and update.label not in aliased and key not in told:
             told.add(key)
             yield _finding(kernel, "accumulator-uninitialised", f"{name} is added to before anything was stored there")
-        narrow = update.dtype in _NARROW and update.dtype != arithmetic and bool(update.operations & _ADDS)
+        narrow = update.dtype in NARROW and update.dtype != arithmetic and bool(update.operations & _ADDS)
         if narrow and ("narrow", update.label) not in told and _goes_on(kernel, moves, update):
             told.add(("narrow", update.label))
             yield _finding(kernel, "accumulator-narrow", f"{name} adds up in {update.dtype} over more than one step")
@@ -204,32 +183,8 @@ def _of_offsets(kernel: KernelEquation, grid: Grid) -> Iterator[Finding]:
 def _of_precision(kernel: KernelEquation, arithmetic: str | None) -> Iterator[Finding]:
     if arithmetic not in ("float32", "float64"):
         return
-    wide = np.dtype(arithmetic).itemsize
-    told: set[str] = set()
-    for each in equations_within(kernel.body):
-        name = each.primitive.name
-        if not each.outvars or not getattr(each.outvars[0].aval, "shape", ()):
-            continue
-        result = str(each.outvars[0].aval.dtype)
-        if name == "dot_general" and kernel.platform == "tpu" and str(each.invars[0].aval.dtype) == "float32":
-            stated = precision_of(each)
-            if stated in ("default", "high"):
-                told.add(f"a matrix product of float32 at precision {stated}: its operands are rounded to bfloat16")
-        if name in _ROUNDING and result in _NARROW and not _exact(each) and wide > 2:
-            told.add(f"{name} in {result}")
-    for text in sorted(told):
+    for text in roundings(kernel):
         yield _finding(kernel, "precision-below-contract", f"{text}; the contract says {arithmetic} arithmetic")
-
-
-def _exact(equation: object) -> bool:
-    """A product with a power of two rounds nothing."""
-    atoms = equation.invars  # type: ignore[attr-defined]
-    if equation.primitive.name != "mul":  # type: ignore[attr-defined]
-        return False
-    values = [
-        float(np.asarray(each.val)) for each in atoms if isinstance(each, compat.Literal) and np.ndim(each.val) == 0
-    ]
-    return any(value and math.frexp(abs(value))[0] == 0.5 for value in values)
 
 
 def _of_cost(kernel: KernelEquation, traffic: Traffic) -> Iterator[Finding]:
