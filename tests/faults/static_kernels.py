@@ -190,7 +190,7 @@ def result_nobody_writes() -> Made:
 def offset_beyond_32_bits() -> Made:
     def body(x_ref, out_ref) -> None:
         first = pl.program_id(0) * (1 << 24)
-        out_ref[...] = x_ref[...] + first.astype(F32)
+        out_ref[...] = jnp.broadcast_to(x_ref[pl.ds(first, 1), :], out_ref.shape)
 
     return (
         call(body, array(8 * 256, 128), grid=(256,), in_specs=[rows()], out_specs=rows()),

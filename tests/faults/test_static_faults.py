@@ -6,15 +6,20 @@ A body whose schedule spills is seen by the compiler alone: tests of the compile
 from __future__ import annotations
 
 import pytest
-from static_kernels import BESIDE, FAULTS, HONEST
+import static_kernels
+import unusual_kernels
+from static_kernels import BESIDE
 
 from kernel_audit.inspect import inspect_program
 from kernel_audit.program import capture
 
+FAULTS = {**static_kernels.FAULTS, **unusual_kernels.FAULTS}
+HONEST = {**static_kernels.HONEST, **unusual_kernels.HONEST}
 
-def codes(made: tuple) -> set[str]:
+
+def codes(made: tuple, arithmetic: str | None = "float32") -> set[str]:
     function, operands = made
-    kernels = inspect_program(capture(function, operands), targets=["tpu:v5e"], arithmetic="float32")
+    kernels = inspect_program(capture(function, operands), targets=["tpu:v5e"], arithmetic=arithmetic)
     assert kernels
     return {finding.code for kernel in kernels for finding in kernel.findings}
 
@@ -32,3 +37,9 @@ def test_a_correct_unusual_kernel_is_not_accused(name: str):
 
 def test_there_are_enough_of_both():
     assert len({code for _, code in FAULTS.values()}) >= 13 and len(FAULTS) >= 15 and len(HONEST) >= 15
+
+
+@pytest.mark.parametrize("name", unusual_kernels.NARROW)
+def test_only_what_adds_up_is_called_an_accumulator(name: str):
+    make, adds_up = unusual_kernels.NARROW[name]
+    assert codes(make(), None) == ({"accumulator-narrow"} if adds_up else set())

@@ -48,6 +48,21 @@ def equations_within(body: Any) -> Iterator[Any]:
             yield from equations_within(inner)
 
 
+def whole_accesses(body: Any, reference: Any) -> int | None:
+    """How often a program loads or stores all of a reference; None where it does so in part, or where that depends."""
+    times = 0
+    for equation in compat.open_jaxpr(body).eqns:
+        if not any(each is reference for each in equation.invars):
+            continue
+        if equation.primitive.name not in ("get", "swap") or equation.invars[0] is not reference:
+            return None  # masked, or in a branch, a loop or a call
+        moved = (equation.outvars[0] if equation.primitive.name == "get" else equation.invars[1]).aval
+        if math.prod(moved.shape) != math.prod(reference.aval.shape):
+            return None
+        times += 1
+    return times
+
+
 def casts(body: Any) -> list[str]:
     """Casts of arrays of numbers, in order: "float32 -> bfloat16"."""
     found = []

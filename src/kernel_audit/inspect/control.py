@@ -87,12 +87,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class Copied:
-    """One end of a copy that lies in main memory: whose, where (None where it depends on data), how large."""
+    """One end of a copy that lies in main memory: whose, where (None where it depends on data), how large, and whether
+    the copy writes there."""
 
     label: tuple[str, int]
     starts: tuple[Any, ...] | None
     sizes: tuple[int, ...]
     bytes: int
+    writes: bool = False
 
 
 class Runtime:
@@ -111,9 +113,9 @@ class Runtime:
             raise TooLong(f"more than {STEPS} steps")
 
     def copy(self, source: Any, source_at: Sequence[Any], target: Any, target_at: Sequence[Any]) -> None:
-        for reference, indexers in ((source, source_at), (target, target_at)):
+        for reference, indexers, writes in ((source, source_at, False), (target, target_at, True)):
             if isinstance(reference, Reference) and reference.in_main_memory and reference.label is not None:
-                self.copies.append(_window(reference, indexers))
+                self.copies.append(_window(reference, indexers, writes))
         if isinstance(target, Reference):
             target.forget()
 
@@ -191,7 +193,7 @@ class Runtime:
         return bool(value) if kind == "b" else float(value) if kind == "f" else int(value)
 
 
-def _window(reference: Reference, indexers: Sequence[Any]) -> Copied:
+def _window(reference: Reference, indexers: Sequence[Any], writes: bool) -> Copied:
     """What a chain of indexers leaves of a reference: an index is an integer, or (start, size)."""
     starts: list[Any] = [0] * len(reference.shape)
     sizes: list[Any] = list(reference.shape)
@@ -211,7 +213,7 @@ def _window(reference: Reference, indexers: Sequence[Any]) -> Copied:
         raise CannotTell("the size of a copy depends on data")
     known = None if any(isinstance(each, Unknown) for each in starts) else tuple(starts)
     assert reference.label is not None
-    return Copied(reference.label, known, tuple(sizes), bytes_of(math.prod(sizes), reference.dtype))
+    return Copied(reference.label, known, tuple(sizes), bytes_of(math.prod(sizes), reference.dtype), writes)
 
 
 def copies_by_hand(kernel: KernelEquation) -> bool:

@@ -47,7 +47,7 @@ class Mapping:
         """How many blocks there are along each dimension; positions, for one that is counted in elements."""
         by_element = ("element", "bounded-slice")
         sizes = zip(self.dims, self.shape, strict=True)
-        return tuple(extent if dim.kind in by_element else -(-extent // dim.size) for dim, extent in sizes)
+        return tuple(extent if dim.kind in by_element else blocks_along(extent, dim.size) for dim, extent in sizes)
 
     @property
     def piped(self) -> bool:
@@ -98,6 +98,11 @@ class KernelEquation:
     @property
     def mappings(self) -> tuple[Mapping, ...]:
         return (*self.inputs, *self.outputs)
+
+
+def blocks_along(extent: int, size: int) -> int:
+    """Blocks of `size` elements that a dimension is cut into; none where a block is empty."""
+    return -(-extent // size) if size else 0
 
 
 def bytes_of(elements: int, dtype: Any) -> int:

@@ -5,41 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from kernel_audit.inspect.body import equations_within, precision_of
+from kernel_audit.inspect.body import equations_within
 from kernel_audit.inspect.equation import KernelEquation, Mapping
 from kernel_audit.inspect.index_map import affine_indices, axis_name, reads_prefetched
 from kernel_audit.inspect.moved import Moved
 from kernel_audit.inspect.offsets import overflows
+from kernel_audit.inspect.precision import NARROW, roundings
 from kernel_audit.inspect.resources import buffer_model
-from kernel_audit.inspect.updates import Uses, uses_of
+from kernel_audit.inspect.updates import Update, Uses, uses_of
 from kernel_audit.program import compat
+from kernel_audit.program.pipelines import EmittedPipeline
 from kernel_audit.records import DeviceDescription, Finding, Traffic
 
 COST_TOLERANCE = 0.10
 LANES, SUBLANES = 128, 8
 _ADDS = frozenset({"add", "add_any", "sub", "dot_general"})
-_NARROW = frozenset({"bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"})
-_ROUNDING = frozenset(
-    {
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "exp",
-        "exp2",
-        "log",
-        "tanh",
-        "logistic",
-        "sqrt",
-        "rsqrt",
-        "pow",
-        "reduce_sum",
-        "erf",
-        "dot_general",
-    }
-)
 Grid = Sequence[int | None]
 
 
@@ -51,15 +31,16 @@ def findings_of(
     devices: Sequence[DeviceDescription],
     arithmetic: str | None,
     dropped: frozenset[int] = frozenset(),
+    pipelines: Sequence[EmittedPipeline] = (),
 ) -> list[Finding]:
     """Every certain fault of a kernel. The audit's contract gives `arithmetic`; without it nothing is below it.
 
-    `dropped` are results that the program never reads.
+    `dropped` are results that the program never reads, `pipelines` those that the body holds.
     """
     uses = uses_of(kernel)
     found = [
         *_of_indices(kernel, moves, grid),
-        *_of_results(kernel, [each for each in moves if not _is_dropped(each, dropped)], uses),
+        *_of_results(kernel, [each for each in moves if not _is_dropped(each, dropped)], uses, pipelines),
         *_of_accumulators(kernel, moves, uses, arithmetic),
         *_of_operands(kernel, uses),
         *_of_offsets(kernel, grid),
@@ -110,16 +91,19 @@ def _counted_in_elements(mapping: Mapping, grid: Grid) -> int | None:
     return None
 
 
-def _of_results(kernel: KernelEquation, moves: Sequence[Moved], uses: Uses) -> Iterator[Finding]:
+def _of_results(
+    kernel: KernelEquation, moves: Sequence[Moved], uses: Uses, pipelines: Sequence[EmittedPipeline]
+) -> Iterator[Finding]:
     aliased = {output for _, output in kernel.aliases}
     for each in moves:
         mapping, found = each.mapping, each.visits
         if mapping.role != "output":
             continue
         blocks = f"{math.prod(each.counts)} blocks of {mapping.name} {_array(mapping)}"
-        if found.uncovered and mapping.position not in aliased:  # of an aliased result the operand's blocks stay
-            yield _finding(kernel, "block-uncovered", f"no program writes {found.uncovered} of {blocks}")
-        if kernel.platform == "tpu" and found.revisited and mapping.position not in aliased:
+        if each.uncovered and mapping.position not in aliased:  # of an aliased result the operand's blocks stay
+            yield _finding(kernel, "block-uncovered", f"no program writes {each.uncovered} of {blocks}")
+        comes_back = found.revisited and _by_one_pipeline(kernel, each, pipelines)
+        if kernel.platform == "tpu" and comes_back and mapping.position not in aliased:
             text = f"{found.revisited} of {blocks} are written again after another block came between"
             yield _finding(kernel, "block-revisited", text, "TPU")
         if found.shared_parallel and kernel.platform == "tpu":
@@ -132,6 +116,15 @@ def _of_results(kernel: KernelEquation, moves: Sequence[Moved], uses: Uses) -> I
             and math.prod(mapping.shape)
         ):
             yield _finding(kernel, "result-unwritten", f"the body never stores to {mapping.name}")
+
+
+def _by_one_pipeline(kernel: KernelEquation, moved: Moved, pipelines: Sequence[EmittedPipeline]) -> bool:
+    """Whether one pipeline alone writes a result: what a kernel copies by itself it may read back, and copy again."""
+    if moved.mapping.piped:
+        return True
+    if len(pipelines) != 1 or kernel.programs != 1 or moved.visits.linear is None:
+        return False
+    return moved.visits.copies == moved.visits.linear.size <= math.prod(pipelines[0].grid)
 
 
 def _of_accumulators(
@@ -147,22 +140,23 @@ def _of_accumulators(
         if update.first and update.certain and update.operations and update.label not in aliased and key not in told:
             told.add(key)
             yield _finding(kernel, "accumulator-uninitialised", f"{name} is added to before anything was stored there")
-        narrow = update.dtype in _NARROW and update.dtype != arithmetic and bool(update.operations & _ADDS)
-        if narrow and ("narrow", update.label) not in told and _goes_on(kernel, moves, update.label, update.in_loop):
+        narrow = update.dtype in NARROW and update.dtype != arithmetic and bool(update.operations & _ADDS)
+        if narrow and ("narrow", update.label) not in told and _goes_on(kernel, moves, update):
             told.add(("narrow", update.label))
             yield _finding(kernel, "accumulator-narrow", f"{name} adds up in {update.dtype} over more than one step")
 
 
-def _goes_on(kernel: KernelEquation, moves: Sequence[Moved], label: tuple[str, int], in_loop: bool) -> bool:
-    """Whether a buffer is added to more than once: a result that programs share, scratch of several programs, a loop."""
-    if in_loop:
-        return True
-    if label[0] == "output":
+def _goes_on(kernel: KernelEquation, moves: Sequence[Moved], update: Update) -> bool:
+    """Whether a place is added to more than once: in a loop, a result that programs share, scratch of several programs."""
+    role, position = update.label
+    if update.over_loop or not update.over_programs:
+        return update.over_loop
+    if role == "output":
         return any(
-            each.mapping.role == "output" and each.mapping.position == label[1] and bool(each.visits.repeated)
+            each.mapping.role == "output" and each.mapping.position == position and bool(each.visits.repeated)
             for each in moves
         )
-    return label[0] == "scratch" and (kernel.programs or 1) > 1
+    return role == "scratch" and (kernel.programs or 1) > 1
 
 
 def _name_of(kernel: KernelEquation, label: tuple[str, int]) -> str:
@@ -189,32 +183,8 @@ def _of_offsets(kernel: KernelEquation, grid: Grid) -> Iterator[Finding]:
 def _of_precision(kernel: KernelEquation, arithmetic: str | None) -> Iterator[Finding]:
     if arithmetic not in ("float32", "float64"):
         return
-    wide = np.dtype(arithmetic).itemsize
-    told: set[str] = set()
-    for each in equations_within(kernel.body):
-        name = each.primitive.name
-        if not each.outvars or not getattr(each.outvars[0].aval, "shape", ()):
-            continue
-        result = str(each.outvars[0].aval.dtype)
-        if name == "dot_general" and kernel.platform == "tpu" and str(each.invars[0].aval.dtype) == "float32":
-            stated = precision_of(each)
-            if stated in ("default", "high"):
-                told.add(f"a matrix product of float32 at precision {stated}: its operands are rounded to bfloat16")
-        if name in _ROUNDING and result in _NARROW and not _exact(each) and wide > 2:
-            told.add(f"{name} in {result}")
-    for text in sorted(told):
+    for text in roundings(kernel):
         yield _finding(kernel, "precision-below-contract", f"{text}; the contract says {arithmetic} arithmetic")
-
-
-def _exact(equation: object) -> bool:
-    """A product with a power of two rounds nothing."""
-    atoms = equation.invars  # type: ignore[attr-defined]
-    if equation.primitive.name != "mul":  # type: ignore[attr-defined]
-        return False
-    values = [
-        float(np.asarray(each.val)) for each in atoms if isinstance(each, compat.Literal) and np.ndim(each.val) == 0
-    ]
-    return any(value and math.frexp(abs(value))[0] == 0.5 for value in values)
 
 
 def _of_cost(kernel: KernelEquation, traffic: Traffic) -> Iterator[Finding]:

@@ -72,12 +72,10 @@ def _affine_results(jaxpr: Any, inputs: Sequence[Affine | None], rank: int) -> l
     opened = compat.open_jaxpr(jaxpr)
     known: dict[Any, Affine | None] = dict(zip(opened.invars, inputs, strict=True))
     for variable, value in zip(opened.constvars, compat.constants(jaxpr), strict=False):
-        known[variable] = Affine(int(value), (0,) * rank) if np.ndim(value) == 0 else None
+        known[variable] = affine_constant(value, rank)
 
     def read(atom: Any) -> Affine | None:
-        if isinstance(atom, compat.Literal):
-            return Affine(int(atom.val), (0,) * rank) if np.ndim(atom.val) == 0 else None
-        return known.get(atom)
+        return affine_constant(atom.val, rank) if isinstance(atom, compat.Literal) else known.get(atom)
 
     for equation in opened.eqns:
         operands = [read(each) for each in equation.invars]
@@ -85,14 +83,29 @@ def _affine_results(jaxpr: Any, inputs: Sequence[Affine | None], rank: int) -> l
             inner = next((each for _, _, each in inner_jaxprs(equation.params)), None)
             results = _affine_results(inner, operands, rank) if inner is not None else []
         else:
-            results = [affine_operation(equation.primitive.name, operands)]
+            results = [affine_operation(equation, operands)]
         known.update(zip(equation.outvars, results, strict=False))
     return [read(each) for each in opened.outvars]
 
 
-def affine_operation(name: str, operands: Sequence[Affine | None]) -> Affine | None:
-    """The result of an operation on affine forms, None where it is not affine."""
-    if name in ("convert_element_type", "copy", "stop_gradient", "squeeze", "reshape") and operands:
+def affine_constant(value: Any, rank: int) -> Affine | None:
+    """An integer as a form; None for an array, a truth value or a number with a fraction."""
+    known = np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iu"
+    return Affine(int(value), (0,) * rank) if known else None
+
+
+def affine_operation(equation: Any, operands: Sequence[Affine | None]) -> Affine | None:
+    """The result of an operation on affine forms, None where it is not affine.
+
+    Only of signed integers of at least 32 bits, as grid indices are: others wrap, or round.
+    """
+    name = equation.primitive.name
+    if not operands or not all(_counts(each.aval) for each in (*equation.outvars, *equation.invars)):
+        return None
+    if name == "convert_element_type":
+        widths = [np.dtype(each.aval.dtype).itemsize for each in (equation.invars[0], equation.outvars[0])]
+        return operands[0] if widths[0] <= widths[1] else None
+    if name in ("copy", "stop_gradient", "squeeze", "reshape"):
         return operands[0]
     if not operands or any(each is None for each in operands):
         return None
@@ -116,9 +129,18 @@ def affine_operation(name: str, operands: Sequence[Affine | None]) -> Affine | N
     return None
 
 
+def _counts(aval: Any) -> bool:
+    """Whether a value is one signed integer of at least 32 bits."""
+    dtype = getattr(aval, "dtype", None)
+    if dtype is None or getattr(aval, "shape", None) != ():
+        return False
+    kind = np.dtype(dtype) if not jax.dtypes.issubdtype(dtype, jax.dtypes.extended) else None
+    return kind is not None and kind.kind == "i" and kind.itemsize >= 4
+
+
 _CONSTANT = {
-    "div": lambda a, b: int(a / b) if b else 0,
-    "rem": lambda a, b: int(np.fmod(a, b)) if b else 0,
+    "div": lambda a, b: (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1) if b else 0,
+    "rem": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0,
     "max": max,
     "min": min,
 }

@@ -1,4 +1,8 @@
-"""32-bit integers that leave their range at the declared shapes: exactly, for sums of multiples of grid indices."""
+"""Offsets that leave their 32 bits at the declared shapes: exactly, for sums of multiples of grid indices.
+
+Only what ends as an index is an offset: of a block, of a load or store, of a copy. Signed 32-bit sums and products are
+exact modulo 2^32, so that one is wrong only where it is used: as an index, or by an operation that depends on its size.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,33 @@ from typing import Any
 
 import numpy as np
 
+from kernel_audit.inspect.dataflow import Flow, Step, flow_of
 from kernel_audit.inspect.equation import KernelEquation
-from kernel_audit.inspect.index_map import Affine, affine_operation
-from kernel_audit.inspect.integers import CALLS
-from kernel_audit.program import compat
-from kernel_audit.program.rewrite import inner_jaxprs
+from kernel_audit.inspect.index_map import Affine, affine_constant, affine_operation
+
+_MODULAR = frozenset({"add", "sub", "mul", "neg", "copy", "stop_gradient", "squeeze", "reshape"})
+_BY_SIZE = frozenset({"div", "max", "min", "shift_right_arithmetic", "convert_element_type"})
+_VALUES = {"get": 0, "masked_load": 0, "swap": 1, "masked_swap": 1, "addupdate": 1}  # operands after the reference
 
 
 def overflows(kernel: KernelEquation, grid: Sequence[int]) -> Iterator[str]:
-    """A sentence for each integer operation of the body or of an index map whose largest value does not fit its dtype.
+    """A sentence for each offset whose largest or smallest value, over the programs of the grid, does not fit its dtype.
 
     Grid indices are independent, so that the largest value of an affine form is reached by a program of the grid.
     """
     told: set[str] = set()
-    rank = len(grid)
     for mapping in kernel.mappings:
-        opened = compat.open_jaxpr(mapping.index_map)
-        axes = [_axis(axis, rank) for axis in range(rank)]
-        known = dict(zip(opened.invars, axes, strict=False))
-        told |= {f"the index map of {mapping.name} reaches {text}" for text in _walk(mapping.index_map, known, grid)}
-    told |= {f"an offset in the body reaches {text}" for text in _walk(kernel.body, {}, grid)}
+        flow = flow_of(mapping.index_map)
+        axes = {number: _axis(axis, len(grid)) for axis, number in enumerate(flow.invars[: len(grid)])}
+        reader = _Reader(flow, axes, grid)
+        texts = set().union(*[reader.wrong(each, used=True) for each in flow.results])
+        told |= {f"the index map of {mapping.name} reaches {text}" for text in texts}
+    flow = flow_of(kernel.body)
+    reader = _Reader(flow, {}, grid)
+    for step in flow.steps:
+        if step.certain:
+            for each in _indices(step):
+                told |= {f"an offset in the body reaches {text}" for text in reader.wrong(each, used=True)}
     yield from sorted(told)
 
 
@@ -34,43 +45,69 @@ def _axis(axis: int, rank: int) -> Affine:
     return Affine(0, tuple(int(axis == own) for own in range(rank)))
 
 
-def _walk(jaxpr: Any, known: dict[Any, Affine], grid: Sequence[int]) -> set[str]:
-    """Sentences for one jaxpr; conditions are taken to hold for some program with the largest indices or not looked at."""
-    found: set[str] = set()
-    rank = len(grid)
+def _indices(step: Step) -> Sequence[int]:
+    """The operands of a step that say where it reads, writes or copies."""
+    if step.name in _VALUES:
+        return step.operands[1 + _VALUES[step.name] :]
+    return step.operands if step.name == "dma_start" else ()
 
-    def read(atom: Any) -> Affine | None:
-        if isinstance(atom, compat.Literal):
-            value = np.asarray(atom.val)
-            return Affine(int(value), (0,) * rank) if value.ndim == 0 and value.dtype.kind in "iu" else None
-        return known.get(atom)
 
-    for equation in compat.open_jaxpr(jaxpr).eqns:
-        name = equation.primitive.name
-        if name == "program_id":
-            known[equation.outvars[0]] = _axis(equation.params["axis"], rank)
-            continue
-        if name == "num_programs":
-            known[equation.outvars[0]] = Affine(grid[equation.params["axis"]], (0,) * rank)
-            continue
-        operands = [read(each) for each in equation.invars]
-        if name in CALLS:
-            for _, _, inner in inner_jaxprs(equation.params):
-                pairs = zip(compat.open_jaxpr(inner).invars, operands, strict=False)
-                found |= _walk(inner, {variable: form for variable, form in pairs if form is not None}, grid)
-            continue
-        form = affine_operation(name, operands) if len(equation.outvars) == 1 else None
-        if form is None or len(form.coefficients) != rank:
-            continue
-        known[equation.outvars[0]] = form
-        if text := _beyond(form, equation.outvars[0].aval, grid):
-            found.add(text)
-    return found
+class _Reader:
+    """The affine forms of a flow, and which values are certainly wrong."""
+
+    def __init__(self, flow: Flow, forms: dict[int, Affine], grid: Sequence[int]) -> None:
+        self.flow, self.grid = flow, grid
+        self.forms: dict[int, Affine | None] = dict(forms)
+        self._told: dict[tuple[int, bool], set[str]] = {}
+        for number, value in flow.constants.items():
+            self.forms[number] = affine_constant(value, len(grid))
+        for step in flow.steps:
+            if len(step.results) == 1:
+                self.forms[step.results[0]] = self._form(step)
+
+    def _form(self, step: Step) -> Affine | None:
+        if step.name == "program_id":
+            return _axis(step.equation.params["axis"], len(self.grid))
+        if step.name == "num_programs":
+            return Affine(self.grid[step.equation.params["axis"]], (0,) * len(self.grid))
+        return affine_operation(step.equation, [self.forms.get(each) for each in step.operands])
+
+    def wrong(self, number: int, *, used: bool) -> set[str]:
+        """Sentences on a value. `used`: its size matters, and not only what it is modulo 2^32."""
+        key = (number, used)
+        if key not in self._told:
+            self._told[key] = set()
+            self._told[key] = self._wrong(number, used)
+        return self._told[key]
+
+    def _wrong(self, number: int, used: bool) -> set[str]:
+        form = self.forms.get(number)
+        if used and form is not None and (text := _beyond(form, self.flow.avals[number], self.grid)):
+            return {text}
+        step = self.flow.producers.get(number)
+        if step is None:
+            return set()
+        if step.name == "select_n":  # a choice may be there to leave the wrong ones out
+            cases = [self.wrong(each, used=used) for each in step.operands[1:]]
+            return set.intersection(*cases)
+        if step.name in _MODULAR:
+            return set().union(*[self.wrong(each, used=False) for each in step.operands])
+        if step.name in _BY_SIZE and _widens(step):
+            return set().union(*[self.wrong(each, used=True) for each in step.operands])
+        return set()
+
+
+def _widens(step: Step) -> bool:
+    """Of a cast, whether the target holds every value of the source: one that does not is meant to wrap."""
+    source, target = (np.dtype(each.aval.dtype) for each in (step.equation.invars[0], step.equation.outvars[0]))
+    return step.name != "convert_element_type" or (
+        source.kind == target.kind == "i" and source.itemsize <= target.itemsize
+    )
 
 
 def _beyond(form: Affine, aval: Any, grid: Sequence[int]) -> str:
     dtype = getattr(aval, "dtype", None)
-    if dtype is None or np.dtype(dtype).kind not in "iu" or not form.axes:
+    if dtype is None or np.dtype(dtype).kind != "i" or not form.axes:
         return ""
     limits = np.iinfo(np.dtype(dtype))
     highest = form.constant + sum(max(0, each * (size - 1)) for each, size in zip(form.coefficients, grid, strict=True))

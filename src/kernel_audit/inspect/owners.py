@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,14 +50,7 @@ def _owners(moved: Moved, counts: Sequence[int], rows: list[int], columns: list[
     linear = moved.visits.linear
     if linear is None:
         return [[-1] * len(columns) for _ in rows]
-    first = np.full(math.prod(counts), -1, np.int64)
-    order = np.arange(linear.size)[::-1]
-    backwards = linear[::-1].astype(np.int64)
-    inside = backwards >= 0
-    first[backwards[inside]] = order[inside]  # written backwards, so that the first program stays
+    blocks, programs = np.unique(linear, return_index=True)
+    first = dict(zip(blocks.tolist(), programs.tolist(), strict=True))
     wide = counts[-1]
-    return [[_owner(int(first[row * wide + column])) for column in columns] for row in rows]
-
-
-def _owner(program: int) -> int | None:
-    return None if program < 0 else program
+    return [[first.get(row * wide + column) for column in columns] for row in rows]

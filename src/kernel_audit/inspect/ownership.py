@@ -66,7 +66,7 @@ def visits(
     sizes = [each for each in grid if each is not None]
     if len(sizes) < len(grid) or (prefetched is None and reads_prefetched(mapping, len(grid))):
         return Visits(proof="data-dependent")
-    if math.prod(sizes) == 0:
+    if math.prod(sizes) == 0 or (not math.prod(mapping.counts) and not mapping.by_element):
         return _none(mapping)
     try:
         if math.prod(sizes) <= ENUMERATED_POINTS:
@@ -160,7 +160,7 @@ def enumerated(
         uncovered=total - visited.size,
         repeated=int(np.count_nonzero(times > 1)),
         revisited=int(np.count_nonzero(runs > 1)),
-        shared_parallel=_shared(linear, tuple(grid), semantics, total) if visited.size < linear.size else 0,
+        shared_parallel=_shared(linear, tuple(grid), semantics) if visited.size < linear.size else 0,
         **found,
     )
 
@@ -218,18 +218,19 @@ def _elements(
     return {"clipped_elements": int((sizes * runs).sum()), "floor_elements": int(sizes.sum())}
 
 
-def _shared(linear: np.ndarray, grid: tuple[int, ...], semantics: Sequence[str], total: int) -> int:
+def _shared(linear: np.ndarray, grid: tuple[int, ...], semantics: Sequence[str]) -> int:
     """Blocks that programs write which differ along an axis declared parallel."""
-    shared = np.zeros(total, bool)
+    inside = linear >= 0
+    blocks, which = np.unique(linear[inside], return_inverse=True)
+    shared = np.zeros(blocks.size, bool)
     for axis, meaning in enumerate(semantics):
         if "parallel" not in meaning or grid[axis] < 2:
             continue
-        along = np.broadcast_to(open_axes(grid)[axis], grid).ravel()
-        inside = linear >= 0
-        lowest = np.full(total, grid[axis], np.int64)
-        highest = np.full(total, -1, np.int64)
-        np.minimum.at(lowest, linear[inside], along[inside])
-        np.maximum.at(highest, linear[inside], along[inside])
+        along = np.broadcast_to(open_axes(grid)[axis], grid).ravel()[inside]
+        lowest = np.full(blocks.size, grid[axis], np.int64)
+        highest = np.full(blocks.size, -1, np.int64)
+        np.minimum.at(lowest, which, along)
+        np.maximum.at(highest, which, along)
         shared |= highest > lowest
     return int(np.count_nonzero(shared))
 

@@ -23,6 +23,7 @@ from kernel_audit.inspect.surroundings import (
     dropped_results,
     known_operands,
     logical_shape,
+    parts_read,
     places,
 )
 from kernel_audit.inspect.walk import kernel_equations
@@ -132,7 +133,8 @@ class _Inspection:
         self.pipelines, self.arithmetic = pipelines, arithmetic
         self.devices = _devices(targets, kernel.platform)
         self.grid, self.prefetched = self._known_before()
-        self.moves = moves_of(kernel, self.prefetched, self.grid)
+        read = {each.position: parts_read(place, each.position) for each in kernel.outputs} if place else None
+        self.moves = moves_of(kernel, self.prefetched, self.grid, read)
 
     def _known_before(self) -> tuple[list[int | None], list[Any] | None]:
         """The grid with its sizes where they can be calculated, and prefetched values where all of them can."""
@@ -151,49 +153,54 @@ class _Inspection:
     def record(self) -> KernelInspection:
         kernel, moves = self.kernel, self.moves
         traffic = traffic_of(moves, kernel.cost)
-        grid = self._moving_grid()
         one = self.pipelines[0] if len(self.pipelines) == 1 else None
-        done = self._operations(grid)
-        model = buffer_model(kernel)
-        products = dots(kernel.body)
+        leading = kernel.dynamic_bounds + len(kernel.prefetched)
         padded, share = self._padding()
-        moved = traffic.moved if traffic.moved is not None else traffic.floor
         return KernelInspection(
-            program=self.key,
-            path=kernel.path,
-            name=kernel.name,
-            primitive=kernel.primitive,
-            digest=self.known.digest,
-            platform=kernel.platform,
-            grid=[-1 if each is None else each for each in grid],
-            launch_grid=[-1 if each is None else each for each in self.grid],
-            programs=_product(grid),
-            trips=kernel.trips,
-            semantics=list(kernel.semantics),
+            **_named(self.known, self.key, kernel.trips, kernel.platform),
+            **self._grids(),
+            **self._resources(traffic),
             mappings=[block_mapping(each, kernel, one) for each in moves],
             prefetched=[array_text(each.aval.shape, each.aval.dtype) for each in kernel.prefetched],
-            scratch=scratch_buffers(kernel),
-            allocated=allocated_buffers(kernel),
             aliases=[list(each) for each in kernel.aliases],
             pipelines=[_pipeline(each) for each in self.pipelines],
             ownership=_together([ownership_of(each) for each in self._results()]),
             owner_map=owner_map(self._results()[0], self._logical(self._results()[0])) if self._results() else None,
             padded_elements=padded,
             padded_share=share,
-            buffer_model_bytes=model,
-            bytes=traffic,
-            operations=done,
-            intensity=done / traffic.moved if done is not None and traffic.moved else None,
-            fits=[fit(each, model, moved, done, products) for each in self.devices],
-            copies_around=copies_around(self.place, kernel.dynamic_bounds + len(kernel.prefetched))
-            if self.place
-            else [],
+            copies_around=copies_around(self.place, leading) if self.place else [],
             casts=casts(kernel.body),
-            dots=products,
             cost_estimate=_cost(kernel.cost),
-            findings=findings_of(kernel, moves, self.grid, traffic, self.devices, self.arithmetic, self._dropped()),
-            jax_version=jax.__version__,
+            findings=self._findings(traffic),
         )
+
+    def _grids(self) -> dict[str, Any]:
+        grid = self._moving_grid()
+        return {
+            "grid": [-1 if each is None else each for each in grid],
+            "launch_grid": [-1 if each is None else each for each in self.grid],
+            "programs": _product(grid),
+            "semantics": list(self.kernel.semantics),
+        }
+
+    def _resources(self, traffic: Traffic) -> dict[str, Any]:
+        """Storage, bytes and operations, and what they need of each device."""
+        done, model, products = self._operations(), buffer_model(self.kernel), dots(self.kernel.body)
+        moved = traffic.moved if traffic.moved is not None else traffic.floor
+        return {
+            "scratch": scratch_buffers(self.kernel),
+            "allocated": allocated_buffers(self.kernel),
+            "buffer_model_bytes": model,
+            "bytes": traffic,
+            "operations": done,
+            "intensity": done / traffic.moved if done is not None and traffic.moved else None,
+            "fits": [fit(each, model, moved, done, products) for each in self.devices],
+            "dots": products,
+        }
+
+    def _findings(self, traffic: Traffic) -> list[Finding]:
+        known = (self.devices, self.arithmetic, self._dropped(), self.pipelines)
+        return findings_of(self.kernel, self.moves, self.grid, traffic, *known)
 
     def _results(self) -> list[Moved]:
         """The results that the program reads; all of them where it reads none."""
@@ -215,7 +222,7 @@ class _Inspection:
             return [None if each < 0 else each for each in self.pipelines[0].grid]
         return list(self.grid)
 
-    def _operations(self, grid: Sequence[int | None]) -> int | None:
+    def _operations(self) -> int | None:
         steps = math.prod(self.pipelines[0].grid) if len(self.pipelines) == 1 else None
         each = operations(self.kernel.body, steps if steps and steps > 0 else None)
         programs = _product(self.grid)
@@ -277,48 +284,34 @@ def _together(parts: Sequence[Ownership]) -> Ownership:
     )
 
 
+def _named(kernel: Kernel, key: str, trips: int | None, platform: str) -> dict[str, Any]:
+    """Which kernel a record is of, and where it was read."""
+    return {
+        "program": key,
+        "path": kernel.path,
+        "name": kernel.name,
+        "primitive": kernel.primitive,
+        "digest": kernel.digest,
+        "platform": platform,
+        "trips": trips,
+        "jax_version": jax.__version__,
+    }
+
+
 def _unread(kernel: Kernel, key: str, trips: int | None, platform: str) -> KernelInspection:
     """A kernel without a grid of blocks (`pl.kernel`): its name and its grid of cores, and that nothing else was read."""
-    nothing = Ownership(
-        blocks=0,
-        uncovered=None,
-        repeated=None,
-        revisited=None,
-        out_of_range=None,
-        shared_parallel=None,
-        proof="not-read",
-    )
+    counts = ("uncovered", "repeated", "revisited", "out_of_range", "shared_parallel")
+    lists = ("semantics", "mappings", "prefetched", "scratch", "allocated", "aliases", "pipelines", "fits")
+    more = ("copies_around", "casts", "dots", "findings")
+    unknown = ("owner_map", "padded_elements", "padded_share", "operations", "intensity", "cost_estimate")
+    empty: dict[str, Any] = {name: [] for name in (*lists, *more)} | dict.fromkeys(unknown)
     return KernelInspection(
-        program=key,
-        path=kernel.path,
-        name=kernel.name,
-        primitive=kernel.primitive,
-        digest=kernel.digest,
-        platform=platform,
+        **_named(kernel, key, trips, platform),
+        **empty,
         grid=list(kernel.grid),
         launch_grid=list(kernel.grid),
         programs=int(np.prod(kernel.grid)) if kernel.grid else 1,
-        trips=trips,
-        semantics=[],
-        mappings=[],
-        prefetched=[],
-        scratch=[],
-        allocated=[],
-        aliases=[],
-        pipelines=[],
-        ownership=nothing,
-        owner_map=None,
-        padded_elements=None,
-        padded_share=None,
+        ownership=Ownership(blocks=0, proof="not-read", **dict.fromkeys(counts)),
         buffer_model_bytes=0,
         bytes=Traffic(moved=None, clipped=None, floor=None, claimed=None, derivation="not-read"),
-        operations=None,
-        intensity=None,
-        fits=[],
-        copies_around=[],
-        casts=[],
-        dots=[],
-        cost_estimate=None,
-        findings=[],
-        jax_version=jax.__version__,
     )

@@ -10,6 +10,7 @@ from kernel_audit.inspect.body import equations_within
 from kernel_audit.inspect.equation import SLOTS, KernelEquation, Mapping, bytes_of, space_of
 from kernel_audit.inspect.index_map import driving_axes
 from kernel_audit.program import compat
+from kernel_audit.program.rewrite import inner_jaxprs
 from kernel_audit.records import Buffer, DeviceDescription, Dot, Fit
 
 
@@ -56,19 +57,27 @@ def buffer_model(kernel: KernelEquation, *, least: bool = False) -> int:
             slots = slots if varying else 1
         if mapping.memory_space != "smem":
             total += slots * mapping.block_bytes
-    for variables in (kernel.scratch, *_allocations(kernel)):
-        for each in variables:
-            if space_of(each.aval) in ("vmem", "default") and not compat.is_semaphore(each.aval):
-                total += bytes_of(math.prod(each.aval.shape), each.aval.dtype)
-    return total
+    return total + _held(kernel.scratch) + _most_alive(kernel.body)
 
 
-def _allocations(kernel: KernelEquation) -> list[Sequence[Any]]:
-    scoped = [each for each in equations_within(kernel.body) if each.primitive.name == "run_scoped"]
-    return [
-        [one for one in compat.open_jaxpr(each.params["jaxpr"]).invars if hasattr(one.aval, "inner_aval")]
-        for each in scoped
-    ]
+def _held(variables: Sequence[Any]) -> int:
+    """Bytes in fast memory of references."""
+    buffers = [each.aval for each in variables if hasattr(each.aval, "inner_aval")]
+    return sum(
+        bytes_of(math.prod(aval.shape), aval.dtype)
+        for aval in buffers
+        if space_of(aval) in ("vmem", "default") and not compat.is_semaphore(aval)
+    )
+
+
+def _most_alive(jaxpr: Any) -> int:
+    """Bytes of the scopes that are alive together where they are most: one inside another, never one after another."""
+    most = 0
+    for equation in compat.open_jaxpr(jaxpr).eqns:
+        for _, _, inner in inner_jaxprs(equation.params):
+            own = _held(compat.open_jaxpr(inner).invars) if equation.primitive.name == "run_scoped" else 0
+            most = max(most, own + _most_alive(inner))
+    return most
 
 
 def fit(

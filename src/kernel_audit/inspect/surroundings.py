@@ -11,6 +11,7 @@ import numpy as np
 
 from kernel_audit.inspect.equation import array_text, bytes_of
 from kernel_audit.inspect.integers import CALLS
+from kernel_audit.inspect.known_values import calculated
 from kernel_audit.program import compat
 from kernel_audit.program.rewrite import inner_jaxprs
 from kernel_audit.records import CopyAround
@@ -30,7 +31,7 @@ _MOVES = {
     "squeeze": "",
     "expand_dims": "",
 }
-LARGEST_KNOWN = 10_000_000  # elements of a value that is calculated before a kernel runs
+Part = tuple[tuple[int, ...], tuple[int, ...]]  # first elements, and the ends, along each dimension
 
 
 @dataclass
@@ -57,29 +58,14 @@ class Graph:
         if node in self.values:
             return self.values[node]
         step = self.producers.get(node)
-        if step is None or _too_large(step.equation):
+        if step is None:
             return None
         operands = [self.known(each) for each in step.operands]
-        if any(each is None for each in operands) or _holds_kernel(step.equation):
+        parts = None if any(each is None for each in operands) else calculated(step.equation, operands)
+        if parts is None:
             return None
-        try:
-            found = step.equation.primitive.bind(*operands, **step.equation.params)
-        except Exception:  # a value that cannot be calculated outside of its program is not known
-            return None
-        parts = found if step.equation.primitive.multiple_results else [found]
         self.values.update(zip(step.results, parts, strict=True))
         return self.values[node]
-
-
-def _too_large(equation: Any) -> bool:
-    return any(np.prod(getattr(each.aval, "shape", ()), dtype=float) > LARGEST_KNOWN for each in equation.outvars)
-
-
-def _holds_kernel(equation: Any) -> bool:
-    if equation.primitive.name in compat.KERNEL_PRIMITIVES:
-        return True
-    inner = [each for _, _, jaxpr in inner_jaxprs(equation.params) for each in compat.open_jaxpr(jaxpr).eqns]
-    return any(_holds_kernel(each) for each in inner)
 
 
 @dataclass(frozen=True)
@@ -222,6 +208,51 @@ def logical_shape(place: Place, position: int) -> tuple[int, ...]:
         if len(readers) != 1 or node in place.graph.results or _MOVES.get(readers[0].equation.primitive.name) != "crop":
             return tuple(int(each) for each in place.graph.avals[node].shape)
         node = readers[0].results[0]
+
+
+def parts_read(place: Place, position: int) -> list[Part | None] | None:
+    """The parts of a result that the program reads, None for all of it, and in the list for one that is not known."""
+    return _parts(place.graph, place.step.results[position])
+
+
+def _parts(graph: Graph, node: int) -> list[Part | None] | None:
+    if node in graph.results:
+        return None
+    found: list[Part | None] = []
+    for step in graph.consumers.get(node, []):
+        name = step.equation.primitive.name
+        if name == "slice":
+            found += _sliced(graph, step)
+        elif _MOVES.get(name) == "crop" or (name in _MOVES and _is_cropped(graph, step.results[0])):
+            found.append(None)
+        else:
+            return None
+    return found
+
+
+def _sliced(graph: Graph, step: Step) -> list[Part | None]:
+    """What is read of a slice, where it lies in the array that was cut."""
+    starts, ends = (tuple(step.equation.params[each]) for each in ("start_indices", "limit_indices"))
+    inner = _parts(graph, step.results[0]) if not step.equation.params["strides"] else None
+    if inner is None:
+        return [(starts, ends)]
+    return [None if part is None else (_moved_by(starts, part[0]), _moved_by(starts, part[1])) for part in inner]
+
+
+def _moved_by(starts: Sequence[int], place: Sequence[int]) -> tuple[int, ...]:
+    return tuple(start + each for start, each in zip(starts, place, strict=True))
+
+
+def _is_cropped(graph: Graph, node: int) -> bool:
+    """Whether only crops read a moved array, directly or after more moves."""
+    steps = graph.consumers.get(node, [])
+    names = [step.equation.primitive.name for step in steps]
+    if node in graph.results or not steps:
+        return False
+    return all(
+        _MOVES.get(name) == "crop" or (name in _MOVES and _is_cropped(graph, step.results[0]))
+        for name, step in zip(names, steps, strict=True)
+    )
 
 
 def dropped_results(place: Place) -> frozenset[int]:

@@ -31,6 +31,7 @@ _INFIX = {
     "shift_right_arithmetic": ">>",
     "shift_right_logical": ">>",
 }
+_MAY_WRAP = frozenset({"add", "sub", "mul", "shift_left"})
 _STORES = frozenset({"swap", "addupdate"})
 _SAME = frozenset(
     {"copy", "stop_gradient", "squeeze", "reshape", "broadcast_in_dim", "multiple_of", "optimization_barrier"}
@@ -161,16 +162,15 @@ class _Writer:
         dtype = np.dtype(equation.outvars[0].aval.dtype) if hasattr(equation.outvars[0].aval, "dtype") else None
         if name in _INFIX and len(values) == 2:
             text = f"({values[0]} {_INFIX[name]} {values[1]})"
-            if dtype is not None and dtype.kind == "u" and name in ("add", "sub", "mul"):
-                text = f"({text} & {(1 << 8 * dtype.itemsize) - 1})"
-            return text
+            return _wrapped(text, dtype) if name in _MAY_WRAP else text
         if name == "program_id":
             return f"rt.axes[{equation.params['axis']}]"
         if name == "num_programs":
             return f"rt.sizes[{equation.params['axis']}]"
         if name == "convert_element_type":
-            kind = np.dtype(equation.params["new_dtype"]).kind
-            return f"rt.convert({kind!r}, {values[0]})"
+            source, target = np.dtype(equation.invars[0].aval.dtype), np.dtype(equation.params["new_dtype"])
+            text = f"rt.convert({target.kind!r}, {values[0]})"
+            return text if _holds(target, source) else _wrapped(text, target)
         forms = {
             "div": "rt.divide({0}, {1})",
             "rem": "rt.remainder({0}, {1})",
@@ -260,6 +260,23 @@ class _Writer:
             made.append(f"rt.allocate({shape!r}, {dtype}, {self.translator._space_of(each.aval)!r})")
         given = ", ".join([*[self.atom(each) for each in equation.invars], *made])
         self.assign(equation, f"{self.inner(equation.params['jaxpr'])}(rt, {given})")
+
+
+def _wrapped(text: str, dtype: np.dtype | None) -> str:
+    """An integer as its dtype holds it: modulo 2^bits."""
+    if dtype is None or dtype.kind not in "iu":
+        return text
+    bits = 8 * dtype.itemsize
+    if dtype.kind == "u":
+        return f"({text} & {(1 << bits) - 1})"
+    return f"((({text} + {1 << bits - 1}) & {(1 << bits) - 1}) - {1 << bits - 1})"
+
+
+def _holds(target: np.dtype, source: np.dtype) -> bool:
+    """Whether every integer of one dtype is one of the other; True where one of them is no integer."""
+    if target.kind not in "iu" or source.kind not in "iu":
+        return True
+    return np.can_cast(source, target)
 
 
 def _is_reference(aval: Any) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from kernel_audit.inspect.equation import KernelEquation, space_of
+from kernel_audit.inspect.extents import Extents, Varies, extend
 from kernel_audit.inspect.integers import CALLS, evaluate_known
 from kernel_audit.program import compat
 from kernel_audit.program.rewrite import inner_jaxprs
@@ -26,24 +28,27 @@ class Update:
     """A store to a buffer of something calculated from what was there. `operations` lie between read and store.
 
     `first`: nothing was stored there before it in the text, under a condition or not; `certain`: it stands under no
-    condition and the value that was read is not chosen from others.
+    condition and the value that was read is not chosen from others. `over_loop`: a loop adds to the same place again
+    and again; `over_programs`: programs do, if they have the same block. Neither where the buffer was filled meanwhile.
     """
 
     label: Label
     dtype: str
     operations: frozenset[str]
     first: bool
-    in_loop: bool
     certain: bool
+    over_loop: bool
+    over_programs: bool
 
 
 @dataclass
 class Uses:
-    """What a body does with its references."""
+    """What a body does with its references. `carried` are read before this program filled them."""
 
     touched: set[Label] = field(default_factory=set)
     read: set[Label] = field(default_factory=set)
     stored: set[Label] = field(default_factory=set)
+    carried: set[Label] = field(default_factory=set)
     updates: list[Update] = field(default_factory=list)
 
 
@@ -58,7 +63,7 @@ def uses_of(kernel: KernelEquation) -> Uses:
     ):
         labels.update({variable: (role, position) for position, variable in enumerate(variables)})
     found = Uses()
-    _Reader(found).walk(kernel.body, labels, {}, conditional=False, looped=False)
+    _Reader(found).walk(kernel.body, labels, {}, {}, conditional=False)
     return found
 
 
@@ -66,9 +71,10 @@ class _Reader:
     def __init__(self, found: Uses) -> None:
         self.found = found
         self.allocated = 0
+        self.extents = Extents()
 
     def walk(
-        self, jaxpr: Any, labels: dict[Any, Label], known: dict[Any, Any], *, conditional: bool, looped: bool
+        self, jaxpr: Any, labels: dict[Any, Label], known: dict[Any, Any], varies: Varies, *, conditional: bool
     ) -> None:
         """Reads one jaxpr. `known` integers decide branches that depend on no program.
 
@@ -79,16 +85,17 @@ class _Reader:
         for equation in compat.open_jaxpr(jaxpr).eqns:
             name = equation.primitive.name
             self._touch(equation, labels)
+            extend(varies, equation)
             if name in _READS:
                 self._read(equation, labels, values)
             elif name in _STORES or name == "addupdate":
-                self._store(equation, labels, values, conditional, looped)
+                self._store(equation, labels, values, varies, conditional)
             elif name == "dma_start":
                 self._copy(equation, labels)
             elif name in CALLS:
-                self._call(equation, labels, known, values, conditional, looped)
+                self._call(equation, labels, known, values, varies, conditional)
             elif any(True for _ in inner_jaxprs(equation.params)):
-                self._inner(equation, labels, known, conditional, looped)
+                self._inner(equation, labels, known, varies, conditional)
             elif name not in _CHOOSE:
                 self._pass_on(equation, values)
 
@@ -98,41 +105,52 @@ class _Reader:
     def _read(self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any]) -> None:
         label = labels.get(equation.invars[0])
         if label is not None:
-            self.found.read.add(label)
+            self._note_read(label)
             values[equation.outvars[0]] = {label: (frozenset(), label not in self.found.stored)}
 
+    def _note_read(self, label: Label) -> None:
+        self.found.read.add(label)
+        if not self.extents.filled(label):
+            self.found.carried.add(label)
+
     def _store(
-        self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any], conditional: bool, looped: bool
+        self, equation: Any, labels: dict[Any, Label], values: dict[Any, Any], varies: Varies, conditional: bool
     ) -> None:
         label = labels.get(equation.invars[0])
         if label is None:
             return
-        dtype = str(equation.invars[0].aval.dtype)
+        index = frozenset().union(*[varies.get(each, frozenset()) for each in _variables(equation.invars[2:])])
+        found = []
         if equation.primitive.name == "addupdate":
-            first = label not in self.found.stored
-            self._update(Update(label, dtype, frozenset({"add"}), first, looped, not conditional))
+            found.append((frozenset({"add"}), label not in self.found.stored))
         for value in _variables(equation.invars[1:]):
             if label in values.get(value, {}):
-                done, first = values[value][label]
-                self._update(Update(label, dtype, done, first, looped, not conditional))
+                found.append(values[value][label])
+        dtype = str(equation.invars[0].aval.dtype)
+        for done, first in found:
+            over = self.extents.again(label, index)
+            self._note_read(label)
+            self.found.updates.append(Update(label, dtype, done, first, not conditional, *over))
+        if not found:
+            self.extents.fill(label, equation.invars[0].aval, equation.invars[1].aval)
         self.found.stored.add(label)
-
-    def _update(self, update: Update) -> None:
-        self.found.read.add(update.label)
-        self.found.updates.append(update)
 
     def _copy(self, equation: Any, labels: dict[Any, Label]) -> None:
         (source, _), (target, _) = compat.dma_ends(equation)
         if source in labels:
-            self.found.read.add(labels[source])
+            self._note_read(labels[source])
         if target in labels:
             self.found.stored.add(labels[target])
+            self.extents.fill(labels[target], target.aval, target.aval)
 
     def _pass_on(self, equation: Any, values: dict[Any, Any]) -> None:
+        self._merge(equation, values, frozenset({equation.primitive.name}))
+
+    def _merge(self, equation: Any, values: dict[Any, Any], names: frozenset[str]) -> None:
         merged: dict[Label, tuple[frozenset[str], bool]] = {}
         for each in _variables(equation.invars):
             for label, (done, first) in values.get(each, {}).items():
-                merged[label] = (done | {equation.primitive.name}, first)
+                merged[label] = (done | names, first)
         if merged:
             values.update(dict.fromkeys(equation.outvars, merged))
 
@@ -142,28 +160,23 @@ class _Reader:
         labels: dict[Any, Label],
         known: dict[Any, Any],
         values: dict[Any, Any],
+        varies: Varies,
         conditional: bool,
-        looped: bool,
     ) -> None:
         """A call: references go in by name; of values only whether the call chooses among them matters."""
         for outer, inner, jaxpr in passed_on(equation):
-            inside = _renamed(outer, inner, known)
-            self.walk(jaxpr, _renamed(outer, inner, labels), inside, conditional=conditional, looped=looped)
+            given = (_renamed(outer, inner, each) for each in (labels, known, varies))
+            self.walk(jaxpr, *given, conditional=conditional)
         names = {each.primitive.name for _, _, inner in inner_jaxprs(equation.params) for each in _all(inner)}
         if not names & (_CHOOSE | {"cond", "while", "scan"}):
-            merged: dict[Label, tuple[frozenset[str], bool]] = {}
-            for each in _variables(equation.invars):
-                for label, (done, first) in values.get(each, {}).items():
-                    merged[label] = (done | names, first)
-            if merged:
-                values.update(dict.fromkeys(equation.outvars, merged))
+            self._merge(equation, values, frozenset(names))
 
     def _inner(
-        self, equation: Any, labels: dict[Any, Label], known: dict[Any, Any], conditional: bool, looped: bool
+        self, equation: Any, labels: dict[Any, Label], known: dict[Any, Any], varies: Varies, conditional: bool
     ) -> None:
         name = equation.primitive.name
         taken = _taken(equation, known)
-        loop = name in ("while", "scan")
+        loop, decided = name in ("while", "scan"), name == "cond" and taken is None
         for branch, (outer, inner, jaxpr) in enumerate(passed_on(equation)):
             if taken not in (None, branch):
                 continue
@@ -175,8 +188,9 @@ class _Reader:
                         self.allocated += 1
             # What a loop carries changes with its trips.
             inside = {} if loop else _renamed(outer, inner, known)
-            decided = name == "cond" and taken is None
-            self.walk(jaxpr, named, inside, conditional=conditional or decided, looped=looped or loop)
+            changing = _renamed(outer, inner, varies)
+            with self.extents.within(equation, changing, inner) if loop or decided else nullcontext():
+                self.walk(jaxpr, named, inside, changing, conditional=conditional or decided)
 
 
 def _taken(equation: Any, known: dict[Any, Any]) -> int | None:
