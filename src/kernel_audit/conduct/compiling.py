@@ -12,10 +12,11 @@ import msgspec
 from kernel_audit.conduct.evaluation import evaluate
 from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.contract import Audit
+from kernel_audit.decision import reasons
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.laboratory import PRELOAD
 from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding, Respelling
-from kernel_audit.target.bench import Bench, Side, configurations_for, sides_of
+from kernel_audit.target.bench import CANDIDATE, Bench, Side, configurations_for, sides_of
 from kernel_audit.target.described import DescribedTarget, described_target
 from kernel_audit.target.hunt import hunt
 from kernel_audit.target.probe import family_around, members_of, too_large
@@ -57,8 +58,12 @@ def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
 
 
 def exit_code(report: CompiledReport) -> int:
-    """1 where a configuration declared for a target is refused by its compiler (*revise*), else 0."""
-    return int(any(each.code == "compiler-refuses" for record in report.records for each in record.findings))
+    """1 where a configuration declared for a target is refused by its compiler or raises (*revise*); else 2 where the candidate
+    ended its worker, so that nothing is known of some program; else 0."""
+    candidate = [each for each in report.records if each.side == CANDIDATE]
+    if any(reasons()[found.code].effect == "revise" for each in candidate for found in each.findings):
+        return 1
+    return 2 if any(each.accepted is None for each in candidate) else 0
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,8 @@ def _bench(question: Question) -> Iterator[tuple[Bench, Audit]]:
 def _records(bench: Bench, targets: list[DescribedTarget], progress: Progress) -> list[CompiledRecord]:
     """Targets side by side, each in workers of its own. In order: the candidate everywhere, then the baselines."""
     sides = sides_of(bench.audit)
-    progress(f"compiling for {', '.join(each.name for each in targets)}", 0, None)
+    if targets:
+        progress(f"compiling for {', '.join(each.name for each in targets)}", 0, None)
     with ThreadPoolExecutor(max_workers=max(1, len(targets))) as threads:
         found = list(threads.map(lambda target: bench.compile(target, sides), targets))
     flat = [record for records in found for record in records]

@@ -65,7 +65,7 @@ def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path
         reason = reason_of(type(error).__name__, message, stage="compiler", lowered=lowered.as_text())
         return {"reason": msgspec.to_builtins(reason), "compile_s": time.perf_counter() - started}
     compile_s = time.perf_counter() - started
-    kernels = [msgspec.convert(_plain(each), CompiledKernel) for each in asked["kernels"]]
+    kernels = msgspec.convert(asked["kernels"], list[CompiledKernel])
     text = compiled.as_text()
     found = read_compiled(Compiled(text, program.sidecar.platform, kernels, dump, capability))
     return {
@@ -73,10 +73,6 @@ def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path
         "memory": _memory(compiled, text),
         "compile_s": compile_s,
     }
-
-
-def _plain(kernel: dict[str, Any]) -> dict[str, Any]:
-    return {**{key: value for key, value in kernel.items() if key != "authored_interpret"}, "found": False}
 
 
 def _lowered(program: LoadedProgram, devices: list[Any]) -> Any:
