@@ -9,13 +9,15 @@ from typing import Any
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.review import review
 from kernel_audit.decision.rules import RULES, declared_targets
+from kernel_audit.decision.strangers import require_known
 from kernel_audit.decision.without_device import compiled_text
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import AWAIT, BASELINE, REVISE, Cell, Decision, Finding, Regime
 
 
 def decide(evidence: Evidence) -> Decision:
-    """The decision that the evidence carries; no stronger one."""
+    """The decision that the evidence carries; no stronger one. Raises BundleError for words that no rule knows."""
+    require_known(evidence)
     findings = [each for rule in RULES for each in rule(evidence)]
     findings.sort(key=lambda each: (_rank(each), each.code, each.text))
     decision = _strongest(findings)
