@@ -17,14 +17,13 @@ from kernel_audit.errors import AuditError
 from kernel_audit.matrix.laboratory import PRELOAD
 from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding, Respelling
 from kernel_audit.target.bench import CANDIDATE, Bench, Side, configurations_for, sides_of
-from kernel_audit.target.described import DescribedTarget, described_target
+from kernel_audit.target.described import DEFAULT_TARGETS, DescribedTarget, described_target
 from kernel_audit.target.hunt import hunt
 from kernel_audit.target.probe import family_around, members_of, too_large
 from kernel_audit.target.spellings import NOT_MADE
 from kernel_audit.worker import Pool
 from kernel_audit.worker.scratch import scratch_folder
 
-DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 Progress = Callable[[str, int, int | None], None]
 COMPILE_PRELOAD = (*PRELOAD, "kernel_audit.target.export_job", "kernel_audit.target.compile_job")
 
@@ -144,9 +143,9 @@ def _extended(
 def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[FamilyMember]:
     """The audit's unguarded builder asked; the candidate itself where there is none, or where another is in its place."""
     audit = bench.audit
-    unguarded = audit.probe is not None and not replaced
-    function = audit.probe.function if audit.probe is not None and not replaced else audit.candidate
-    sweeps = audit.probe.sweeps if audit.probe is not None and not replaced else {}
+    unguarded = None if replaced else audit.probe
+    function = unguarded.function if unguarded is not None else audit.candidate
+    sweeps = unguarded.sweeps if unguarded is not None else {}
     declared = configurations_for(audit, target)
     family: list[FamilyMember] = []
     for members, first_dtype in (
@@ -156,7 +155,7 @@ def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[Famil
         if not members:
             continue
         configurations = tuple(each for _, each in members)
-        side = Side("probe", function, True, configurations, fixed=not unguarded, first_dtype=first_dtype)
+        side = Side("probe", function, True, configurations, fixed=unguarded is None, first_dtype=first_dtype)
         records = bench.compile(target, [side], in_step=False)
         family += members_of(records, [changed for changed, _ in members], function.text)
     return family

@@ -21,7 +21,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDev
 from kernel_audit.program import LoadedProgram, load
 from kernel_audit.program.raised import without_folders
 from kernel_audit.records import CompiledKernel, MemoryUse, device_of
-from kernel_audit.target.compiled import Compiled, memory_spaces, read_compiled
+from kernel_audit.target.compiled import CompilerOutput, memory_spaces, read_compiled
 from kernel_audit.target.described import first_topology, undescribed
 from kernel_audit.target.environment import DUMP
 from kernel_audit.target.refusal import reason_of
@@ -79,7 +79,7 @@ def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path
     compile_s = time.perf_counter() - started
     kernels = msgspec.convert(asked["kernels"], list[CompiledKernel])
     text = compiled.as_text()
-    found = read_compiled(Compiled(text, program.sidecar.platform, kernels, dump, capability))
+    found = read_compiled(CompilerOutput(text, program.sidecar.platform, kernels, dump, capability))
     return {
         **msgspec.to_builtins(found),
         "memory": _memory(compiled, text),

@@ -13,6 +13,7 @@ from kernel_audit.errors import TargetError
 from kernel_audit.records import DeviceDescription, device_of
 from kernel_audit.records.devices import FOLDER
 
+DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 MOST_DEVICES = 256
 _HOST_GPUS = 8
 
