@@ -46,8 +46,9 @@ def command(
 ) -> None:  # fmt: skip
     """Compile an audit's programs for described devices, without a device: accepted or refused, schedule, bytes, floors.
 
-    AUDIT is a file, file.py:name, module:name, or a built-in name (axpy, bias-relu). What compiles here has not run anywhere:
-    no time is measured, floors are a static model. Exit code 1 where a compiler refuses what is declared for it.
+    AUDIT is a file, file.py:name, module:name, or a built-in name (axpy, bias-relu, regression, ...). What compiles here has
+    not run anywhere: no time is measured, floors are a static model. Exit code 1 where a compiler refuses what is declared for
+    its target or the candidate raises; 2 where the candidate ends its worker before there is an answer.
     """
     from kernel_audit.cli.progress import shown_progress
     from kernel_audit.conduct import Question

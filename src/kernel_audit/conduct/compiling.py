@@ -13,18 +13,18 @@ from kernel_audit.conduct.evaluation import evaluate
 from kernel_audit.conduct.question import Question, localised, roots_of
 from kernel_audit.conduct.sweeping import swept
 from kernel_audit.contract import Audit
+from kernel_audit.decision import reasons
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.laboratory import PRELOAD
 from kernel_audit.records import CompiledRecord, CompiledReport, FamilyMember, Finding, Respelling
-from kernel_audit.target.bench import Bench, Side, configurations_for, sides_of
-from kernel_audit.target.described import DescribedTarget, described_target
+from kernel_audit.target.bench import CANDIDATE, Bench, Side, configurations_for, sides_of
+from kernel_audit.target.described import DEFAULT_TARGETS, DescribedTarget, described_target
 from kernel_audit.target.hunt import hunt
 from kernel_audit.target.probe import family_around, members_of, too_large
 from kernel_audit.target.spellings import NOT_MADE
 from kernel_audit.worker import Pool
 from kernel_audit.worker.scratch import scratch_folder
 
-DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 Progress = Callable[[str, int, int | None], None]
 COMPILE_PRELOAD = (*PRELOAD, "kernel_audit.target.export_job", "kernel_audit.target.compile_job")
 
@@ -62,8 +62,12 @@ def compile_audit(asked: CompileQuestion, progress: Progress) -> CompiledReport:
 
 
 def exit_code(report: CompiledReport) -> int:
-    """1 where a configuration declared for a target is refused by its compiler (*revise*), else 0."""
-    return int(any(each.code == "compiler-refuses" for record in report.records for each in record.findings))
+    """1 where a configuration declared for a target is refused by its compiler or raises (*revise*); else 2 where the candidate
+    ended its worker, so that nothing is known of some program; else 0."""
+    candidate = [each for each in report.records if each.side == CANDIDATE]
+    if any(reasons()[found.code].effect == "revise" for each in candidate for found in each.findings):
+        return 1
+    return 2 if any(each.accepted is None for each in candidate) else 0
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,8 @@ def _bench(question: Question) -> Iterator[tuple[Bench, Audit]]:
 def _records(bench: Bench, targets: list[DescribedTarget], progress: Progress) -> list[CompiledRecord]:
     """Targets side by side, each in workers of its own. In order: the candidate everywhere, then the baselines."""
     sides = sides_of(bench.audit)
-    progress(f"compiling for {', '.join(each.name for each in targets)}", 0, None)
+    if targets:
+        progress(f"compiling for {', '.join(each.name for each in targets)}", 0, None)
     with ThreadPoolExecutor(max_workers=max(1, len(targets))) as threads:
         found = list(threads.map(lambda target: bench.compile(target, sides), targets))
     flat = [record for records in found for record in records]
@@ -143,9 +148,9 @@ def _extended(
 def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[FamilyMember]:
     """The audit's unguarded builder asked; the candidate itself where there is none, or where another is in its place."""
     audit = bench.audit
-    unguarded = audit.probe is not None and not replaced
-    function = audit.probe.function if audit.probe is not None and not replaced else audit.candidate
-    sweeps = audit.probe.sweeps if audit.probe is not None and not replaced else {}
+    unguarded = None if replaced else audit.probe
+    function = unguarded.function if unguarded is not None else audit.candidate
+    sweeps = unguarded.sweeps if unguarded is not None else {}
     declared = configurations_for(audit, target)
     family: list[FamilyMember] = []
     for members, first_dtype in (
@@ -155,7 +160,7 @@ def _family(bench: Bench, target: DescribedTarget, replaced: bool) -> list[Famil
         if not members:
             continue
         configurations = tuple(each for _, each in members)
-        side = Side("probe", function, True, configurations, fixed=not unguarded, first_dtype=first_dtype)
+        side = Side("probe", function, True, configurations, fixed=unguarded is None, first_dtype=first_dtype)
         records = bench.compile(target, [side], in_step=False)
         family += members_of(records, [changed for changed, _ in members], function.text)
     return family

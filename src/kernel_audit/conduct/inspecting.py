@@ -15,11 +15,11 @@ from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditFileError, CaptureError, InternalError, from_parts
 from kernel_audit.matrix.check import Progress
 from kernel_audit.records import KernelInspection, ProgramPlan, Record, device_of
+from kernel_audit.target.described import DEFAULT_TARGETS
 from kernel_audit.worker import Job, JobResult, Pool
 from kernel_audit.worker.scratch import scratch_folder
 
 PRELOAD = ("kernel_audit.matrix.audit_job", "kernel_audit.matrix.inspect_job")
-DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 
 
 class InspectedProgram(Record, kw_only=True):

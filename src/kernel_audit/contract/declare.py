@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from kernel_audit.contract.checks import check_audit
@@ -83,13 +84,20 @@ def audit(
     Raises AuditFileError naming the key at fault.
     """
     stated, choices = agreement or derived(), _tuning(tuning)
+    for key, table, example in (
+        ("dtypes", dtypes, 'dtypes={"T": ["f32", "bf16"]}, and T for the dtype in args'),
+        ("vary", vary, 'vary={"n": any}'),
+        ("modes", modes, 'modes={"causal": [True, False]}'),
+        ("fixed", fixed, 'fixed={"mode": "interpret"}'),
+    ):
+        _require_table(key, table, example)
     variables = {key: _dtype_choices(key, choices) for key, choices in dict(dtypes or {}).items()}
     operands, sizes = parse_operands(args, variables, where="args")
     outcomes, sizes = _results(results or [], variables, operands, sizes)
 
     def declare(reference: FunctionRef) -> None:
         made = Audit(
-            name=name or reference.name.replace("_", "-"),
+            name=name or _own_name(reference),
             candidate=reference,
             baselines=_baselines(baselines or []),
             oracle=_oracle(oracle),
@@ -134,6 +142,23 @@ def audit(
         given = candidate if isinstance(candidate, FunctionRef) else reference_to(candidate, where="candidate")
         declare(given)
     return decorate
+
+
+def _require_table(key: str, table: Any, example: str) -> None:
+    if table is not None and not isinstance(table, Mapping):
+        raise AuditFileError(
+            f"{key} of another form", stage="audit", where=key, expected=example, got=repr(table)[:200]
+        )
+
+
+def _own_name(reference: FunctionRef) -> str:
+    """What an audit without a name is called: as its candidate; where a factory makes that, as the factory's file."""
+    name = reference.name
+    if reference.factory:
+        home = Path(reference.file).stem if reference.file else (reference.module or name).rpartition(".")[2]
+        taken = {each.name for each in declared}
+        name = f"{home}_{name}" if home.replace("_", "-") in taken else home
+    return name.replace("_", "-")
 
 
 def _dtype_choices(variable: str, choices: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from kernel_audit.decision.finding import finding
 from kernel_audit.decision.reasons import EFFECTS, reasons
 from kernel_audit.decision.review import correctness_open, review
 from kernel_audit.decision.rules import RULES, declared_targets
+from kernel_audit.decision.strangers import require_known
 from kernel_audit.decision.target_rules import Targets, mode_text, on_targets
 from kernel_audit.decision.without_device import compiled_text
 from kernel_audit.evidence import Evidence
@@ -16,7 +17,8 @@ from kernel_audit.records import AWAIT, BASELINE, KEEP, PROGRAM, REVISE, STEP, C
 
 
 def decide(evidence: Evidence) -> Decision:
-    """The decision that the evidence carries; no stronger one."""
+    """The decision that the evidence carries; no stronger one. Raises BundleError for words that no rule knows."""
+    require_known(evidence)
     general = [each for rule in RULES for each in rule(evidence)]
     targets = on_targets(evidence)
     if targets.regimes:

@@ -120,6 +120,9 @@ def broken_refusals(evidence: Evidence) -> list[Finding]:
     return found
 
 
+REFUSAL_OUTCOMES = frozenset({"refused", "runs", *_UNTRIED, *_REFUSAL_CODES})
+
+
 def _refusal_code(check: RefusalCheck) -> str:
     if check.name == "door-unplaced" or (check.name == "door" and check.outcome == "accepted"):
         return "target-door-open"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kernel_audit.decision.decide import decide
+from kernel_audit.decision.strangers import strangers
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import (
     Fault,
@@ -36,6 +37,8 @@ def verify(folder: Path) -> list[Fault]:
         if error.where.partition(",")[0].partition(":")[0] not in named:
             faults.append(Fault(file=error.where, text=error.text(), kind="unreadable"))
         return faults
+    if unknown := strangers(evidence):
+        return faults + unknown
     again = decide(evidence)
     if encode(again) != encode(stated):
         text = f"the records decide {again.decision!r}, the file says {stated.decision!r} ({_first_difference(again, stated)})"

@@ -10,6 +10,7 @@ from kernel_audit.evidence import Evidence
 from kernel_audit.records import Finding, compiled_name
 
 Key = tuple[str, str]
+_REFUSALS = ("compiler-refuses", "candidate-raises")
 
 
 def read_faults(evidence: Evidence) -> list[Finding]:
@@ -33,7 +34,7 @@ def compiler_findings(evidence: Evidence) -> list[Finding]:
     grouped: dict[Key, list[tuple[str, Finding]]] = defaultdict(list)
     for record in evidence.compiled:
         for each in record.findings:
-            code = "default-target-refuses" if chosen_here and each.code == "compiler-refuses" else each.code
+            code = "default-target-refuses" if chosen_here and each.code in _REFUSALS else each.code
             grouped[code, each.scope].append((compiled_name(record), each))
     found = []
     for (code, scope), told in sorted(grouped.items()):

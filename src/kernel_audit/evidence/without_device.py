@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from kernel_audit.evidence import layout
 from kernel_audit.evidence.fault import INCONSISTENT, Fault
 from kernel_audit.evidence.frozen import Evidence
-from kernel_audit.records import CompiledRecord, KernelInspection, device_of
+from kernel_audit.evidence.implied import compiled_contradictions, kernel_contradictions
+from kernel_audit.records import CompiledRecord, KernelInspection, device_of, known_devices
 
+_UNREAD = re.compile(r"the kernels of (\d+) programs could not be read")  # as the environment says it
 TOLERANCE = 1e-9  # of a quotient of two recorded figures
 
 
@@ -24,6 +27,23 @@ def kernel_faults(evidence: Evidence) -> Iterator[Fault]:
             yield _fault(layout.KERNELS, f"kernel {each.path!r} of {each.program!r} is not one that was captured")
         for text in _within_kernel(each):
             yield _fault(layout.KERNELS, f"kernel {each.path!r} of {each.program!r}: {text}")
+    yield from _unread_faults(evidence)
+
+
+def _unread_faults(evidence: Evidence) -> Iterator[Fault]:
+    """Each kernel that was captured was read; programs that could not be read are as many as the environment says."""
+    read = {(each.program, each.path) for each in evidence.kernels}
+    unread = []
+    for program in [each for each in evidence.programs if each.side == "candidate"]:
+        missing = [each.path for each in program.kernels if (program.key, each.path) not in read]
+        if missing and len(missing) == len(program.kernels):
+            unread.append(program.key)
+        elif missing:
+            yield _fault(layout.KERNELS, f"kernel {missing[0]!r} of {program.key!r} was captured, and has no record")
+    said = [_UNREAD.match(each) for each in evidence.environment.not_run]
+    if len(unread) > sum(int(each.group(1)) for each in said if each):
+        text = f"no record of the kernels of {len(unread)} programs, first {unread[0]!r}, and the environment does not say why"
+        yield _fault(layout.KERNELS, text)
 
 
 def _within_kernel(kernel: KernelInspection) -> Iterator[str]:
@@ -35,11 +55,13 @@ def _within_kernel(kernel: KernelInspection) -> Iterator[str]:
             yield f"its {name} bytes, {less}, are more than what it is a part of, {more}"
     if (kernel.level, kernel.provenance) != ("traced", "derived"):
         yield f"claims to be {kernel.level!r}, {kernel.provenance!r}; it was read"
+    yield from kernel_contradictions(kernel)
 
 
 def compiled_faults(evidence: Evidence) -> Iterator[Fault]:
     """Sides that the audit does not have, verdicts without a reason, and floors that do not follow from their figures."""
-    sides = {"candidate", *(each.name for each in evidence.frozen.audit.baselines)}
+    audit = evidence.frozen.audit
+    sides = {"candidate", *(each.name for each in audit.baselines)}
     for line, each in enumerate(evidence.compiled, start=1):
         about = f"{each.target}, {each.side}, {each.dtype}"
         if each.side not in sides:
@@ -48,7 +70,10 @@ def compiled_faults(evidence: Evidence) -> Iterator[Fault]:
             yield _fault(layout.COMPILED, f"{about}: not accepted, for no reason", line)
         if each.accepted is True and each.reason is not None:
             yield _fault(layout.COMPILED, f"{about}: accepted, with a reason to refuse it", line)
-        for text in _floor_faults(each):
+        if each.target not in known_devices():
+            yield _fault(layout.COMPILED, f"{about}: a target that is not described", line)
+            continue
+        for text in (*_floor_faults(each), *compiled_contradictions(each, audit.targets)):
             yield _fault(layout.COMPILED, f"{about}: {text}", line)
 
 

@@ -11,7 +11,8 @@ from kernel_audit.records.observations import Finding
 class CompilerReason(Record, kw_only=True):
     """Why a program was refused, reduced to what its author can act on.
 
-    `stage`: "guard" (the function's own check, before anything is traced), "lowering" (Pallas), "compiler" (the target's).
+    `stage`: "guard" (the function raised on purpose while it was traced), "candidate" (it raised by mistake), "lowering"
+    (Pallas), "compiler" (the target's), "worker" (no answer: the worker ended).
     `kind` is the exception's type. `operation` is what was refused, `source` "file.py:line" in the author's files where it is
     known, `memory` the memory that is too small with `limit_bytes` and `used_bytes`, `text` the compiler's own first lines.
     """

@@ -119,6 +119,8 @@ def _family_lines(family: list[FamilyMember]) -> Iterator[str]:
             outcome = "accepted" if each.accepted else "refused" if each.accepted is False else "not told"
             if each.reason is not None and each.reason.stage == "guard":
                 outcome = "its own guard"
+            elif each.reason is not None and each.reason.stage == "candidate":
+                outcome = "raised"
             why = reason_text(each.reason) if each.reason is not None else ""
             rows.append((outcome, each.dtype, configuration_text(each.configuration), each.changed, why))
         yield from _table(rows)

@@ -13,6 +13,7 @@ from kernel_audit.target.described import DescribedTarget
 from kernel_audit.target.schedule import AROUND, NO_DUMP
 
 CANDIDATE = "candidate"
+OWN_STAGES = ("guard", "candidate")  # the function raised: no compiler was asked
 NO_AUTOTUNING = (
     "compiled without a GPU: XLA chose algorithms without autotuning, so library code may differ on a real card"
 )
@@ -73,8 +74,7 @@ def record_of(made: Compilation) -> CompiledRecord:
 def _kernels(made: Compilation) -> list[CompiledKernel]:
     if "kernels" in made.compiled:
         return msgspec.convert(made.compiled["kernels"], list[CompiledKernel])
-    plain = [{k: v for k, v in each.items() if k != "authored_interpret"} for each in made.exported.get("kernels", [])]
-    return [msgspec.convert({**each, "found": False}, CompiledKernel) for each in plain]
+    return msgspec.convert(made.exported.get("kernels", []), list[CompiledKernel])
 
 
 def _with_code(record: CompiledRecord, made: Compilation) -> CompiledRecord:
@@ -150,18 +150,31 @@ def _findings(record: CompiledRecord, made: Compilation) -> list[Finding]:
         )
     if record.accepted is False and record.declared:  # what the audit is not for may refuse it
         found.append(_refusal(record, scope))
+    if record.accepted is None:
+        found.append(Finding(code="not-compiled", subject="environment", text=_told(record), scope=scope))
     if record.accepted:
         found += _about_calls(record, scope)
     return found
 
 
 def _refusal(record: CompiledRecord, scope: str) -> Finding:
+    """By Pallas or the compiler; or by the function itself, before either was asked."""
     reason = record.reason
     assert reason is not None
-    what = f"{record.side}, {record.dtype}, {record.configuration or 'no configuration'}: {reason.text}"
-    if record.side == CANDIDATE:
-        return Finding(code="compiler-refuses", subject="kernel", text=what, scope=scope)
-    return Finding(code="compiler-refuses-baseline", subject="audit", text=what, scope=scope)
+    subject = "kernel" if record.side == CANDIDATE else "audit"
+    if reason.stage in OWN_STAGES:
+        at = f", at {reason.source}" if reason.source else ""
+        text = f"{_told(record)} ({reason.kind}{at}); traced for {record.target}"
+        code = "candidate-raises" if record.side == CANDIDATE else "baseline-raises"
+        return Finding(code=code, subject=subject, text=text, scope="any target")
+    code = "compiler-refuses" if record.side == CANDIDATE else "compiler-refuses-baseline"
+    return Finding(code=code, subject=subject, text=_told(record), scope=scope)
+
+
+def _told(record: CompiledRecord) -> str:
+    what = record.side if record.part == "program" else f"{record.side} in the complete step"
+    reason = record.reason.text if record.reason is not None else "no result"
+    return f"{what}, {record.dtype}, {record.configuration or 'no configuration'}: {reason}"
 
 
 def _about_calls(record: CompiledRecord, scope: str) -> list[Finding]:

@@ -137,7 +137,12 @@ class Bench:
             "step": msgspec.to_builtins(step) if step is not None else None,
             "spelling": msgspec.to_builtins(side.spelling) if side.spelling is not None else None,
         }
-        job = self._job("kernel_audit.target.export_job:export_programs", arguments, folder)
+        job = self._job(
+            "kernel_audit.target.export_job:export_programs",
+            arguments,
+            folder,
+            jax_config={"jax_traceback_filtering": "off"},  # who raised is read from the frames
+        )
         return Export(side, part, plans, self.pool.run(job), folder)
 
     def check(self, side: Side, spellings: list[Spelling], mode: dict[str, Any]) -> JobResult:

@@ -20,8 +20,9 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDev
 
 from kernel_audit.program import LoadedProgram, load
 from kernel_audit.program.raised import without_folders
-from kernel_audit.records import CompiledKernel, MemoryUse
-from kernel_audit.target.compiled import Compiled, memory_spaces, read_compiled
+from kernel_audit.records import CompiledKernel, MemoryUse, device_of
+from kernel_audit.target.compiled import CompilerOutput, memory_spaces, read_compiled
+from kernel_audit.target.described import first_topology, undescribed
 from kernel_audit.target.environment import DUMP
 from kernel_audit.target.refusal import reason_of
 from kernel_audit.worker import read_arrays
@@ -49,9 +50,20 @@ def _devices(target: dict[str, Any]) -> list[Any]:
         topology = topologies.get_topology_desc(
             platform="cuda", target_config=target["config"], topology=target["topology"]
         )
-    else:
-        topology = topologies.get_topology_desc(topology_name=target["topology"], platform="tpu")
-    return list(topology.devices)
+        return list(topology.devices)
+    try:
+        return _tpu_devices(target["topology"])
+    except Exception as error:
+        device = device_of(target["name"])
+        generation, _, extent = target["topology"].partition(":")
+        if extent != (known := first_topology(device)):
+            _tpu_devices(f"{generation}:{known}")  # raises where the compiler does not start at all
+            raise undescribed(device, extent, without_folders(str(error))) from None
+        raise
+
+
+def _tpu_devices(topology: str) -> list[Any]:
+    return list(topologies.get_topology_desc(topology_name=topology, platform="tpu").devices)
 
 
 def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path, capability: str) -> dict[str, Any]:
@@ -65,18 +77,14 @@ def _compiled(data: bytes, asked: dict[str, Any], devices: list[Any], dump: Path
         reason = reason_of(type(error).__name__, message, stage="compiler", lowered=lowered.as_text())
         return {"reason": msgspec.to_builtins(reason), "compile_s": time.perf_counter() - started}
     compile_s = time.perf_counter() - started
-    kernels = [msgspec.convert(_plain(each), CompiledKernel) for each in asked["kernels"]]
+    kernels = msgspec.convert(asked["kernels"], list[CompiledKernel])
     text = compiled.as_text()
-    found = read_compiled(Compiled(text, program.sidecar.platform, kernels, dump, capability))
+    found = read_compiled(CompilerOutput(text, program.sidecar.platform, kernels, dump, capability))
     return {
         **msgspec.to_builtins(found),
         "memory": _memory(compiled, text),
         "compile_s": compile_s,
     }
-
-
-def _plain(kernel: dict[str, Any]) -> dict[str, Any]:
-    return {**{key: value for key, value in kernel.items() if key != "authored_interpret"}, "found": False}
 
 
 def _lowered(program: LoadedProgram, devices: list[Any]) -> Any:

@@ -14,11 +14,11 @@ from kernel_audit.target.hlo import Instruction, Module, parse_module
 from kernel_audit.target.ptx import assembled, ptx_digest
 from kernel_audit.target.schedule import read_schedule
 from kernel_audit.target.summary import summary_of
-from kernel_audit.target.traffic import Moved, movements, total_bytes
+from kernel_audit.target.traffic import Movement, movements, total_bytes
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompilerOutput:
     """What a compile worker has of one program: its HLO text, the kernels traced in it, the folder of the dump, and of a
     GPU its compute capability ("9.0")."""
 
@@ -48,7 +48,7 @@ class Reading(Record, kw_only=True):
     shared_bytes: int | None = None
 
 
-def read_compiled(compiled: Compiled) -> Reading:
+def read_compiled(compiled: CompilerOutput) -> Reading:
     """Everything that the record of a compiled program says of its code."""
     module = parse_module(compiled.text)
     calls = _kernel_calls(module, compiled)
@@ -79,7 +79,7 @@ def _instructions(module: Module) -> list[Instruction]:
     return [each for computation in module.computations.values() for each in computation.instructions]
 
 
-def _kernel_calls(module: Module, compiled: Compiled) -> dict[str, str]:
+def _kernel_calls(module: Module, compiled: CompilerOutput) -> dict[str, str]:
     """Instruction name -> digest of the kernel body in it, for each call that holds one."""
     found = {}
     for each in _instructions(module):
@@ -99,7 +99,7 @@ def _compilers_own(module: Module, known: dict[str, CompiledKernel | None]) -> l
     )
 
 
-def _executed(schedule: list[ScheduledPart], moved: list[Moved]) -> int | None:
+def _executed(schedule: list[ScheduledPart], moved: list[Movement]) -> int | None:
     """Bundles executed by the scheduled parts, each as often as the program runs it; None without a dump or a trip count."""
     trips = {each.instruction.name: each.trips for each in moved}
     parts = [each for each in schedule if each.name in trips]
@@ -115,7 +115,7 @@ def _executed(schedule: list[ScheduledPart], moved: list[Moved]) -> int | None:
     return total
 
 
-def _shared_at_launch(module: Module, compiled: Compiled, ptx: str) -> int | None:
+def _shared_at_launch(module: Module, compiled: CompilerOutput, ptx: str) -> int | None:
     """The most that one of the program's kernels asks for; 0 where nothing does, None where code of XLA's own does."""
     if ".extern .shared" not in ptx:
         return 0
@@ -136,7 +136,7 @@ def memory_spaces(text: str) -> dict[str, int]:
     return found
 
 
-def _ptx(compiled: Compiled) -> str:
+def _ptx(compiled: CompilerOutput) -> str:
     if compiled.platform != "cuda":
         return ""
     files = sorted(compiled.dump.glob("*.ptx"))

@@ -13,6 +13,7 @@ from kernel_audit.errors import TargetError
 from kernel_audit.records import DeviceDescription, device_of
 from kernel_audit.records.devices import FOLDER
 
+DEFAULT_TARGETS = ("tpu:v5e", "gpu:h200")  # of an audit that names none
 MOST_DEVICES = 256
 _HOST_GPUS = 8
 
@@ -92,27 +93,41 @@ def described_target(name: str, topology: str | None = None) -> DescribedTarget:
             expected=f"target/devices/{_config_file(name).name}",
             got="no such file",
         )
-    extent, devices = _extent(device.kind, topology or device.topologies[0].rpartition(":")[2])
+    extent, devices = _extent(device, topology or first_topology(device))
     return DescribedTarget(device, extent, devices)
+
+
+def first_topology(device: DeviceDescription) -> str:
+    """The extent of the first topology that a device's data file lists."""
+    return _extents(device)[0]
+
+
+def undescribed(device: DeviceDescription, topology: str, got: str) -> TargetError:
+    """What is said of a topology that cannot be described, whoever noticed: here, or the target's compiler."""
+    return TargetError(
+        "a topology that cannot be described",
+        stage="compile",
+        where=f"--topology {topology}",
+        expected=f"an extent of {device.name}, such as {', '.join(_extents(device))}; 1 to {MOST_DEVICES} devices",
+        got=got,
+    )
+
+
+def _extents(device: DeviceDescription) -> list[str]:
+    return [each.rpartition(":")[2] for each in device.topologies]
 
 
 def _config_file(name: str) -> Path:
     return FOLDER / f"{name.replace(':', '-')}.txtpb"
 
 
-def _extent(platform: str, text: str) -> tuple[str, int]:
+def _extent(device: DeviceDescription, text: str) -> tuple[str, int]:
     """The extent as the platform's compiler writes it, and its devices; a GPU's "4x4" is two hosts of eight."""
     sizes = [int(each) for each in text.split("x")] if re.fullmatch(r"\d+(x\d+)*", text) else []
     devices = math.prod(sizes)
     if not sizes or not 1 <= devices <= MOST_DEVICES:
-        raise TargetError(
-            "a topology that cannot be described",
-            stage="compile",
-            where=f"--topology {text}",
-            expected=f"an extent such as 4x4, of 1 to {MOST_DEVICES} devices",
-            got=repr(text),
-        )
-    if platform == "gpu" and len(sizes) != 3:
+        raise undescribed(device, text, repr(text))
+    if device.kind == "gpu" and len(sizes) != 3:
         hosts = max(1, devices // _HOST_GPUS)
         return f"{hosts}x1x{devices // hosts}", devices
     return "x".join(str(each) for each in sizes), devices

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import math
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,13 +21,13 @@ from kernel_audit.errors import AuditError
 from kernel_audit.matrix.loading import as_keywords, load_function
 from kernel_audit.program import CandidateRaised, Generic, Mode, Program, Target, capture, claimed_backend
 from kernel_audit.program.kernel_bodies import lowered_bodies
-from kernel_audit.program.raised import is_the_candidates
 from kernel_audit.records import ProgramPlan
 from kernel_audit.target.kernel_traffic import traffic_by_path
 from kernel_audit.target.refusal import reason_of
 from kernel_audit.target.respelled import respelled
 from kernel_audit.target.sharded import sharded_step
 from kernel_audit.target.spellings import Spelling
+from kernel_audit.target.whose_refusal import stage_of
 
 IMPORT = "import"
 
@@ -98,10 +97,7 @@ class _Exporter:
         try:
             program = self._capture(function, plan)
         except CandidateRaised as error:
-            stage = (
-                "guard" if error.type_name == "ValueError" and not error.location.startswith("pallas") else "lowering"
-            )
-            reason = reason_of(error.type_name, error.message, stage=stage, source=error.location)
+            reason = reason_of(error.type_name, error.message, stage=stage_of(error), source=error.location)
             return {"reason": msgspec.to_builtins(reason)}, {}
         told = self._described(program)
         try:
@@ -143,11 +139,11 @@ class _Exporter:
                     "path": each.path,
                     "digest": each.digest,
                     "body": bodies.get(each.path),
+                    "found": False,
                     "live": alive,
                     "programs": (known.programs if known else None) or counted,
                     "bytes_moved": known.moved if known else None,
                     "bytes_claimed": known.claimed if known else None,
-                    "authored_interpret": each.authored_interpret,
                 }
             )
         return {"program": program.digest, "kernels": kernels, "note": unread}
@@ -156,12 +152,3 @@ class _Exporter:
 def _mode(platform: str) -> Mode:
     """A CPU has no compiler for kernels: there a program with one is interpreted, which its sidecar says."""
     return Generic() if platform == "cpu" else Target(platform)
-
-
-def raised_by_itself(error: CandidateRaised) -> bool:
-    """Whether the candidate's own code raised, and not a library that it called."""
-    frames = list(traceback.walk_tb(error.__cause__.__traceback__)) if error.__cause__ is not None else []
-    if not frames:
-        return False
-    last = frames[-1][0]
-    return is_the_candidates(last.f_code.co_filename, str(last.f_globals.get("__name__", "")))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from kernel_audit.records import Around, Collective
-from kernel_audit.target.hlo import Instruction
-from kernel_audit.target.traffic import Moved
+from kernel_audit.target.hlo import Computation, Instruction
+from kernel_audit.target.traffic import Movement
 
 _COLLECTIVES = (
     "all-reduce",
@@ -33,7 +34,7 @@ class Summary:
     around: list[Around]
 
 
-def summary_of(moved: list[Moved], kernels: dict[str, str]) -> Summary:
+def summary_of(moved: list[Movement], kernels: dict[str, str]) -> Summary:
     """`kernels` maps the instructions that are kernel calls to the kernels' names."""
     copies = [each for each in moved if each.instruction.opcode in _COPIES and (each.size_bytes or 0) > 0]
     told = [each.size_bytes * each.trips for each in copies if each.size_bytes is not None and each.trips is not None]
@@ -51,7 +52,7 @@ def _kind(instruction: Instruction) -> str:
     return opcode if opcode in _COLLECTIVES else ""
 
 
-def _collective(each: Moved) -> Collective:
+def _collective(each: Movement) -> Collective:
     groups = _GROUPS.search(each.instruction.attributes)
     sizes = []
     for name in each.instruction.operands:
@@ -65,7 +66,7 @@ def _collective(each: Moved) -> Collective:
     )
 
 
-def _around(moved: list[Moved], kernels: dict[str, str]) -> list[Around]:
+def _around(moved: list[Movement], kernels: dict[str, str]) -> list[Around]:
     """What stands right before and after a kernel: work that an ordinary program would have fused with it."""
     sizes = {each.instruction.name: each for each in moved}
     found: dict[tuple[str, str, str], Around] = {}
@@ -92,12 +93,12 @@ def _around(moved: list[Moved], kernels: dict[str, str]) -> list[Around]:
     return list(found.values())
 
 
-def _operands(computation, name: str) -> list[str]:
+def _operands(computation: Computation, name: str) -> list[str]:
     instruction = computation.by_name.get(name)
     return list(instruction.operands) if instruction is not None and instruction.opcode in _SEEN_THROUGH else []
 
 
-def _reached(names, onwards, sizes: dict[str, Moved]) -> set[str]:
+def _reached(names: Iterable[str], onwards: Callable[[str], list[str]], sizes: dict[str, Movement]) -> set[str]:
     """The instructions that do something, reached through those that only pass values on."""
     found: set[str] = set()
     waiting = list(names)

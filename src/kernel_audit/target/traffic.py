@@ -26,7 +26,7 @@ _LOOKED_THROUGH = frozenset({"bitcast", "reshape", "copy", "convert"})
 
 
 @dataclass(frozen=True)
-class Moved:
+class Movement:
     """Bytes that one instruction moves in each of its trips; `size_bytes` None where it cannot be told."""
 
     instruction: Instruction
@@ -35,12 +35,12 @@ class Moved:
     size_bytes: int | None
 
 
-def movements(module: Module, calls: Mapping[str, int | None]) -> Iterator[Moved]:
+def movements(module: Module, calls: Mapping[str, int | None]) -> Iterator[Movement]:
     """What every instruction of the program moves, loops entered. `calls`: bytes of opaque calls by instruction name."""
     yield from _of(module, module.entry, 1, calls)
 
 
-def total_bytes(moved: list[Moved]) -> int | None:
+def total_bytes(moved: list[Movement]) -> int | None:
     """The sum, None when any part of it cannot be told."""
     total = 0
     for each in moved:
@@ -52,7 +52,7 @@ def total_bytes(moved: list[Moved]) -> int | None:
 
 def _of(
     module: Module, computation: Computation, trips: int | None, calls: Mapping[str, int | None]
-) -> Iterator[Moved]:
+) -> Iterator[Movement]:
     for each in computation.instructions:
         if each.opcode in _NOTHING:
             continue
@@ -63,9 +63,9 @@ def _of(
         elif each.opcode == "call" and each.called("to_apply") in module.computations:
             yield from _of(module, module.computations[each.called("to_apply")], trips, calls)
         elif each.opcode == "custom-call":
-            yield Moved(each, computation, trips, _custom(each, computation, calls))
+            yield Movement(each, computation, trips, _custom(each, computation, calls))
         else:
-            yield Moved(each, computation, trips, _moved(module, computation, each))
+            yield Movement(each, computation, trips, _moved(module, computation, each))
 
 
 def _custom(call: Instruction, computation: Computation, calls: Mapping[str, int | None]) -> int | None:

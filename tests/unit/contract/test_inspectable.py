@@ -57,6 +57,13 @@ def test_a_candidate_can_be_what_a_factory_makes():
     assert (made.candidate.text, made.candidate.factory) == ("kernel.py:make", True)
 
 
+def test_an_audit_of_a_factory_is_called_as_its_file():
+    assert declare(candidate=built_by("layer_norm.py:make"), name=None).name == "layer-norm"
+    assert declare(candidate=built_by("layer_norm.py:make_backward"), name=None).name == "layer-norm-make-backward"
+    assert declare(candidate=built_by("kernels.softmax:make"), name=None).name == "softmax"
+    assert declare(candidate="kernel.py:add", name=None).name == "add"
+
+
 def test_a_factory_must_be_found_by_another_process():
     with pytest.raises(AuditFileError, match="a function that another process cannot find"):
         built_by(lambda: None)

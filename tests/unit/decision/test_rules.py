@@ -136,6 +136,9 @@ READ = (
 COMPILED = (
     "compiler-refuses",
     "compiler-refuses-baseline",
+    "candidate-raises",
+    "baseline-raises",
+    "not-compiled",
     "kernel-not-in-program",
     "compiler-custom-call",
     "kernel-spills",

@@ -9,6 +9,7 @@ import pytest
 
 from kernel_audit.conduct import Question
 from kernel_audit.conduct.compiling import CompileQuestion, compile_audit, exit_code
+from kernel_audit.errors import TargetError
 from kernel_audit.target import described
 
 AUDITS = Path(__file__).parent / "compiled" / "audits.py"
@@ -30,10 +31,19 @@ def codes(report):
 
 def test_a_target_without_its_compiler_is_told_with_the_command(monkeypatch):
     monkeypatch.setattr(described, "find_spec", lambda name: None)
-    report = compiled("axpy", "tpu:v5e", "gpu:h200")
+    said = []
+    question = CompileQuestion(Question(audit="axpy"), ("tpu:v5e", "gpu:h200"))
+    report = compile_audit(question, lambda text, *_: said.append(text))
+    assert not any(text.startswith("compiling") for text in said)  # for what?
     assert exit_code(report) == 0 and report.records == []
     assert 'pip install "kernel-audit[tpu]"' in report.not_compiled["tpu:v5e"]
     assert 'pip install "kernel-audit[cuda]"' in report.not_compiled["gpu:h200"]
+
+
+def test_an_extent_of_no_devices_is_told_with_those_that_there_are():
+    with pytest.raises(TargetError) as raised:
+        described.described_target("tpu:v6e", "0x0")
+    assert "such as 4x4, 16x16" in raised.value.expected
 
 
 @pytest.mark.slow
@@ -63,6 +73,14 @@ class TestTpu:
     def test_a_refusal_by_a_target_that_the_audit_is_not_for_is_no_finding(self):
         report = compiled(f"{AUDITS}:sorts", "tpu:v6e")
         assert report.records[0].accepted is False and report.findings == [] and exit_code(report) == 0
+
+    @pytest.mark.parametrize("topology", ["3x3", "4"])
+    def test_a_topology_that_the_compiler_does_not_know(self, topology):
+        with pytest.raises(TargetError, match="a topology that cannot be described") as raised:
+            compiled(f"{AUDITS}:honest", "tpu:v5e", topology=topology)
+        error = raised.value
+        assert error.where == f"--topology {topology}" and "2x2, 4x4, 16x16" in error.expected
+        assert "opology" in error.got and "doctor" not in error.text()
 
     def test_spills_are_named(self):
         report = compiled(f"{AUDITS}:spills", "tpu:v5e")
