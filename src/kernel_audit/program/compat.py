@@ -258,8 +258,9 @@ def dma_ends(equation: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     Up to 0.10 reference and transforms are neighbours in the flat operands; later they are one `TransformedRef`.
     """
     parts = jax.tree.unflatten(equation.params["tree"], equation.invars)
-    if hasattr(parts[0], "transforms"):
-        return (parts[0].ref, parts[0].transforms), (parts[1].ref, parts[1].transforms)
+    if any(hasattr(each, "transforms") for each in parts[:2]):  # one side may be a whole reference
+        source, target = ((getattr(each, "ref", each), getattr(each, "transforms", ())) for each in parts[:2])
+        return source, target
     node = equation.params["tree"].children()[1].node_data()
     if node is not None and node[0] is tuple:
         return (parts[0], parts[1]), (parts[2], parts[3])

@@ -94,7 +94,8 @@ class Traffic(Record, kw_only=True):
 
     `moved`: whole blocks, as the TPU interpreter copies them; `clipped`: the part of them inside the arrays; `floor`:
     each visited block once; `claimed`: the author's cost estimate. None where it is not known or not stated.
-    `derivation`: "grid", "copies" (the kernel's own copies followed), "data-dependent", "out-of-range",
+    `derivation`: "grid", "copies" (the kernel's own copies followed), "loads" (a GPU kernel loads parts of its
+    blocks), "data-dependent", "out-of-range",
     "whole-array", "too-long" (more steps than are followed), "sampled" or "not-read".
     """
 

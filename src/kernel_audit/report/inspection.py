@@ -88,6 +88,7 @@ def traffic_text(traffic: Traffic) -> str:
         why = {
             "whole-array": "loads from whole arrays decide",
             "data-dependent": "values that are not known decide",
+            "loads": "its loads take parts of its blocks",
             "out-of-range": "an index map leaves its array",
             "too-long": "its own copies have too many steps to follow",
         }
