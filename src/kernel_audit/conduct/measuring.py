@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernel_audit.conduct.evaluation import evaluate
-from kernel_audit.conduct.question import Question, candidate_path, localised, roots_of
+from kernel_audit.conduct.question import Question, given_files, localised, roots_of
 from kernel_audit.contract import Audit, require_to_decide
 from kernel_audit.errors import BundleError, TargetError
 from kernel_audit.matrix.check import Progress
@@ -106,8 +106,7 @@ def measure(asked: MeasureQuestion, progress: Progress) -> Measured:
         work = folder.resolve()
         audit, files = evaluate(localised(asked.question), pool, work / "audit")
         _require_for(audit, asked.target)
-        if (file := candidate_path(asked.question)) is not None:
-            files[file.name] = str(file)
+        files |= {each.name: str(each) for each in given_files(asked.question)}
         sizes = sweep_sizes(audit, asked.sweeps)
         measuring = Measuring(
             audit,

@@ -120,7 +120,7 @@ WRONG_REQUESTS = {
     "no-argument": (["run"], "Missing argument 'AUDIT'"),
     "no-bundle": (["verify", "nowhere"], "no such bundle"),
     "no-bundle-to-decide": (["decide", "nowhere"], "missing evidence"),
-    "no-code": (["explain", "values-difer"], "'values-difer' (did you mean 'values-differ'?)"),
+    "no-code": (["explain", "values-difer"], "'values-difer' (did you mean 'values-differ'"),
     "out-below-a-file": (["run", "doubling.py", "--out", "doubling.py/x"], "a place that cannot be written"),
     "out-nowhere": (["run", "doubling.py", "--out", "/proc/none/x"], "a place that cannot be written"),
     "out-is-a-file": (["run", "doubling.py", "--out", "doubling.py"], "something else is at the place of the bundle"),
