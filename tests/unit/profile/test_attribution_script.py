@@ -15,7 +15,7 @@ FOUND = re.compile(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive  # times of a machine that may be busy
 def test_every_plant_moves_its_own_region_most() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "attribution"), "--rounds", "6"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
