@@ -69,20 +69,20 @@ def _fresh(work: Path, name: str) -> Path:
 
 def _with_profile(seen: Observed, profiled: Profiled | str) -> Observed:
     if isinstance(profiled, str):
-        environment = seen.evidence.environment
-        stated = msgspec.structs.replace(environment, not_run=[profiled, *environment.not_run])
-        return replace(seen, evidence=replace(seen.evidence, environment=stated))
+        return replace(seen, evidence=_without(seen.evidence, [profiled]))
     return replace(seen, evidence=replace(seen.evidence, profile=profiled.record), traces=profiled.files)
 
 
 def _with_compiled(evidence: Evidence, compiled: Compiled) -> Evidence:
-    environment = evidence.environment
     not_run = [f"{target}: {text}" for target, text in compiled.not_compiled.items()]
-    return replace(
-        evidence,
-        compiled=compiled.records,
-        environment=msgspec.structs.replace(environment, not_run=[*not_run, *environment.not_run]),
-    )
+    return replace(_without(evidence, not_run), compiled=compiled.records)
+
+
+def _without(evidence: Evidence, not_run: list[str]) -> Evidence:
+    """The evidence, its environment saying first what could not be done."""
+    environment = evidence.environment
+    stated = msgspec.structs.replace(environment, not_run=[*not_run, *environment.not_run])
+    return replace(evidence, environment=stated)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ informs.
 
 from __future__ import annotations
 
-from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.finding import finding
 from kernel_audit.evidence import Evidence
 from kernel_audit.evidence.layout import PROFILE
 from kernel_audit.records import Finding, Opportunity, ProfileRecord
@@ -96,4 +96,4 @@ def _devices(record: ProfileRecord) -> str:
 
 def _finding(code: str, text: str, record: ProfileRecord, scope: str = "the platform profiled") -> Finding:
     names = [PROFILE, *(f"profile/{each.name}" for each in record.regions if each.name == record.candidate_region)]
-    return Finding(code=code, subject=reasons()[code].subject, text=text, scope=scope, records=sorted(names))
+    return finding(code, text, names, scope)

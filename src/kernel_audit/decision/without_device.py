@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.finding import finding
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import Finding, compiled_name
 
 Key = tuple[str, str]
+_LONGEST = 400  # characters of a finding
 _REFUSALS = ("compiler-refuses", "candidate-raises")
 
 
@@ -24,7 +25,7 @@ def read_faults(evidence: Evidence) -> list[Finding]:
     for (code, scope), told in sorted(grouped.items()):
         keys = list(dict.fromkeys(key for key, _ in told))
         text = f"{len(keys)} of {programs} programs, first {keys[0]}: {told[0][1].text}"
-        found.append(_finding(code, text, scope, keys))
+        found.append(finding(code, text[:_LONGEST], keys, scope))
     return found
 
 
@@ -40,7 +41,7 @@ def compiler_findings(evidence: Evidence) -> list[Finding]:
     for (code, scope), told in sorted(grouped.items()):
         names = list(dict.fromkeys(name for name, _ in told))
         more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        found.append(_finding(code, f"{told[0][1].text}{more}", scope, names))
+        found.append(finding(code, f"{told[0][1].text}{more}"[:_LONGEST], names, scope))
     return found
 
 
@@ -61,7 +62,3 @@ def compiled_text(evidence: Evidence) -> str:
 def _versions(compilers: dict[str, str]) -> str:
     told = [f"{name} {text}" for name, text in compilers.items() if name not in ("jax", "jaxlib")]
     return ", ".join(told[:1]) or "its compiler"
-
-
-def _finding(code: str, text: str, scope: str, records: list[str]) -> Finding:
-    return Finding(code=code, subject=reasons()[code].subject, text=text[:400], scope=scope, records=sorted(records))

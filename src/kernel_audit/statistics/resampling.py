@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from kernel_audit.statistics.summary import median
+
 CONFIDENCE = 0.95
 RESAMPLES = 1000
 SEED = 20240607
@@ -22,15 +24,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-
-def median(samples: Sequence[float]) -> float:
-    """The middle sample, or the mean of the middle two. Raises ValueError for none."""
-    if not samples:
-        raise ValueError("no samples")
-    ordered = sorted(samples)
-    half = len(ordered) // 2
-    return float(ordered[half]) if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def share_interval(part: Sequence[float], whole: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
@@ -59,7 +52,7 @@ def difference_interval(left: Sequence[float], right: Sequence[float], confidenc
     if len(left) != len(right) or not left:
         raise ValueError(f"{len(left)} and {len(right)} samples are no pairs")
     differences = [a - b for a, b in zip(left, right, strict=True)]
-    return _interval(lambda chosen: median([differences[each] for each in chosen]), len(differences), confidence)
+    return _interval(lambda chosen: float(median([differences[each] for each in chosen])), len(differences), confidence)
 
 
 def _interval(statistic: Callable[[Sequence[int]], float], steps: int, confidence: float) -> Interval:
