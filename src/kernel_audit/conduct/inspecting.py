@@ -99,11 +99,8 @@ def _job(
 def program_plans(audit: Audit, targets: Sequence[str] | None = None) -> list[ProgramPlan]:
     """One program for each configuration, mode and dtype, at the declared sizes. `engine` is the target that Pallas sees
     while it is traced: the first that the configuration is declared for."""
-    modes: list[dict[str, Any]] = [{}]
-    for name, choices in audit.modes.items():
-        modes = [{**each, name: choice} for each in modes for choice in choices]
     devices = _devices(audit, targets or DEFAULT_TARGETS)
-    choices = [(c, d, m, b) for c, d in devices for m in modes for b in audit.dtype_bindings()]
+    choices = [(c, d, m, b) for c, d in devices for m in audit.mode_choices() for b in audit.dtype_bindings()]
     return [
         ProgramPlan(
             key=f"p{index:03d}",

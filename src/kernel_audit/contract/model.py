@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernel_audit.contract.tuning import Tuning, configurations
+from kernel_audit.contract.tuning import Tuning, choices_of, configurations
 from kernel_audit.records import Record
 
 
@@ -300,10 +300,11 @@ class Audit(Record, kw_only=True):
 
     def dtype_bindings(self) -> list[dict[str, str]]:
         """Every choice of the dtype variables; one empty choice where there is none."""
-        bindings: list[dict[str, str]] = [{}]
-        for variable, choices in self.dtypes.items():
-            bindings = [{**each, variable: choice} for each in bindings for choice in choices]
-        return bindings
+        return choices_of(self.dtypes)
+
+    def mode_choices(self) -> list[dict[str, Any]]:
+        """Every choice of the modes; one empty choice where there is none."""
+        return choices_of(self.modes)
 
     def configurations(self) -> list[dict[str, Any]]:
         """Every choice of tuning, in order, whatever target it is for."""

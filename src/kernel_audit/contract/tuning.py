@@ -6,7 +6,7 @@ broken no promise, as nobody declared it there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from kernel_audit.records import Record
@@ -31,11 +31,11 @@ Tuning: TypeAlias = dict[str, list[Any]] | list[TargetTuning]
 def configurations(tuning: Tuning, target: str | None = None) -> list[dict[str, Any]]:
     """Every choice, in order and each once: of a table its product, of a list the products for `target` (None: all)."""
     if isinstance(tuning, dict):
-        return list(_product(tuning))
+        return choices_of(tuning)
     found: list[dict[str, Any]] = []
     for each in tuning:
         if target is None or each.serves(target):
-            found += [choice for choice in _product(each.choices) if choice not in found]
+            found += [choice for choice in choices_of(each.choices) if choice not in found]
     return found
 
 
@@ -46,8 +46,9 @@ def tables(tuning: Tuning) -> list[tuple[str, dict[str, list[Any]]]]:
     return [(f"tuning[{index}]", each.choices) for index, each in enumerate(tuning)]
 
 
-def _product(table: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+def choices_of(table: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """Every choice from a table of choices, the last name varying fastest; one empty choice from an empty table."""
     found: list[dict[str, Any]] = [{}]
     for name, choices in table.items():
         found = [{**each, name: choice} for each in found for choice in choices]
-    return iter(found)
+    return found

@@ -63,7 +63,7 @@ def on_targets(evidence: Evidence) -> Targets:
     if not evidence.receipts:
         return Targets([], [], [])
     audit, receipts, missing = evidence.frozen.audit, counted(evidence), left_out(evidence)
-    modes = [dict(zip(audit.modes, each, strict=True)) for each in itertools.product(*audit.modes.values())]
+    modes = audit.mode_choices()
     regimes = [
         OnTarget(target, dtype_text(binding), mode)
         for target, mode, binding in itertools.product(declared_targets(evidence), modes, audit.dtype_bindings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from kernel_audit.decision.reasons import reasons
+from kernel_audit.decision.finding import finding
 from kernel_audit.evidence import Evidence, layout
 from kernel_audit.records import Finding, StepRun, WorkloadRecord, step_run_name
 
@@ -115,5 +115,4 @@ def checked_text(record: WorkloadRecord) -> str:
 
 
 def _finding(code: str, text: str, runs: Iterable[StepRun] = ()) -> Finding:
-    names = sorted({step_run_name(each) for each in runs}) or [layout.WORKLOAD]
-    return Finding(code=code, subject=reasons()[code].subject, text=text[:400], scope="any target", records=names)
+    return finding(code, text[:400], [step_run_name(each) for each in runs] or [layout.WORKLOAD])

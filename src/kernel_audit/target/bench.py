@@ -66,7 +66,7 @@ def plans_of(audit: Audit, side: Side, target: DescribedTarget) -> list[ProgramP
     if side.tuned:
         given = side.configurations
         configurations = list(given) if given is not None else configurations_for(audit, target)
-    modes = [dict(zip(audit.modes, each, strict=True)) for each in itertools.product(*audit.modes.values())]
+    modes = audit.mode_choices()
     return [
         ProgramPlan(
             key=f"{target.name}/{side.name}/{number}",
