@@ -7,32 +7,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from device_machine import importing
 
 ROOT = Path(__file__).parents[3]
-BARE = """
-import importlib.abc, sys
-import jax, jax.export, jax.experimental.pallas, jax.experimental.pallas.tpu, jax.experimental.pallas.triton
-import msgspec, ml_dtypes, numpy, flatbuffers
-
-brought = {name.partition(".")[0] for name in sys.modules}
-
-class OnlyThese(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        if top not in brought | {"kernel_audit"} | set(sys.stdlib_module_names):
-            raise ImportError(f"not on a device machine: {name}")
-
-sys.meta_path.insert(0, OnlyThese())
-if len(sys.argv) > 1:
-    import click
+BARE = importing(
+    """
 import kernel_audit.kernels.audits
 import kernel_audit.kernels.regression_gradient, kernel_audit.kernels.regression_triton, kernel_audit.kernels.triton_axpy
 import kernel_audit.kernels.triton_bias_relu, kernel_audit.kernels.pipelined_axpy, kernel_audit.kernels.fused_bias_relu
 import kernel_audit.measure.campaign, kernel_audit.measure.device_job, kernel_audit.measure.session_job
 import kernel_audit.measure.reference_job, kernel_audit.target.export_job, kernel_audit.matrix.oracle_job
 import kernel_audit.matrix.lift_job, kernel_audit.worker.unconfined
-print("imported")
-"""
+""",
+    more=", jax.experimental.pallas.triton",
+)
 
 
 def bare(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from device_machine import importing
 
 from kernel_audit.errors import TargetError
 from kernel_audit.records import CANNOT_TELL, SLOWER
@@ -17,25 +18,7 @@ from kernel_audit.timing.cpu_study import STEPS, STUDY_PRELOAD, Bench
 from kernel_audit.timing.worker_session import Timing, run_session
 from kernel_audit.worker import Pool
 
-# What a device machine has: these, what they bring themselves, and the standard library.
-MEASURING = """
-import importlib.abc, sys
-import jax, jax.export, jax.experimental.pallas, jax.experimental.pallas.tpu, msgspec, ml_dtypes, numpy, flatbuffers
-
-brought = {name.partition(".")[0] for name in sys.modules}
-
-class OnlyThese(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        if top not in brought | {"kernel_audit"} | set(sys.stdlib_module_names):
-            raise ImportError(f"not on a device machine: {name}")
-
-sys.meta_path.insert(0, OnlyThese())
-if len(sys.argv) > 1:
-    import click
-import kernel_audit.timing.process_job
-print("imported")
-"""
+MEASURING = importing("import kernel_audit.timing.process_job")
 
 
 def test_the_measuring_half_of_a_session_needs_five_packages():
