@@ -30,7 +30,6 @@ QUICK = {
     "first_operand_only",
     "more_keys",
     "clock_of_timeit",
-    "whole_blocks_only",
 }
 
 

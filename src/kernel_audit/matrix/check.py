@@ -73,6 +73,8 @@ def _plan(stages: Stages, late_seed: int, progress: Progress, only: str | None, 
 
 def _restricted(plan: Plan, pattern: str) -> Plan:
     """Only the cells whose id contains the pattern, and what they need."""
+    if not plan.cells:
+        return plan  # what was left out, and why, is said there
     cells = [each for each in plan.cells if pattern in each.id]
     if not cells:
         words = {word for each in plan.cells for word in each.id.split("/")}
