@@ -13,7 +13,7 @@ import numpy as np
 from kernel_audit.contract import Audit
 from kernel_audit.profile.counting import Counts, counted
 from kernel_audit.profile.placed_step import Asked, PlacedStep, placed_step
-from kernel_audit.profile.policies import NONE, Policy, interceptable, policy_of, under
+from kernel_audit.program.checkpoint_policies import NONE, Policy, interceptable, policy_of, under
 from kernel_audit.program.compat import jax_version
 from kernel_audit.program.raised import without_folders
 from kernel_audit.records import PolicyReport, PolicyTwin

@@ -19,10 +19,10 @@ from kernel_audit.profile.attribution import Attribution
 from kernel_audit.profile.passes import Runner, overhead_pass, traced_pass, warm_pass
 from kernel_audit.profile.placed_step import Asked, CompiledStep, PlacedStep, compiled_step, placed_step
 from kernel_audit.profile.planes import read_trace
-from kernel_audit.profile.policies import NONE, frozen_policy
 from kernel_audit.profile.redaction import Redactor
 from kernel_audit.profile.sweep import sweep
 from kernel_audit.profile.twins import ablations, staged_check
+from kernel_audit.program.checkpoint_policies import NONE, frozen_policy
 from kernel_audit.program.compat import jax_version
 from kernel_audit.records import ProfileRecord, TracedPass, digest_bytes, known_devices
 

@@ -7,7 +7,6 @@ from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_pe
 from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
 from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, needed_speedup, speedup_limit
-from kernel_audit.statistics.opportunity_interval import Opportunity, opportunity
 from kernel_audit.statistics.pairs_needed import RatioNoise, pairs_needed, ratio_noise
 from kernel_audit.statistics.ratios import clock_doubt, log_ratios
 from kernel_audit.statistics.recomputed import recomputed_differences
@@ -22,7 +21,6 @@ __all__ = [
     "Crossing",
     "Crossover",
     "Interval",
-    "Opportunity",
     "RatioInterval",
     "RatioNoise",
     "Soundness",
@@ -36,7 +34,6 @@ __all__ = [
     "log_ratios",
     "median",
     "needed_speedup",
-    "opportunity",
     "pairs_needed",
     "percentile_90",
     "pilot_ratio",

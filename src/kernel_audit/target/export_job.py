@@ -20,6 +20,7 @@ from kernel_audit.contract import Audit, FunctionRef
 from kernel_audit.errors import AuditError
 from kernel_audit.matrix.loading import as_keywords, load_function
 from kernel_audit.program import CandidateRaised, Generic, Mode, Program, Target, capture, claimed_backend
+from kernel_audit.program.checkpoint_policies import NONE, frozen_policy
 from kernel_audit.program.kernel_bodies import lowered_bodies
 from kernel_audit.records import ProgramPlan
 from kernel_audit.target.kernel_traffic import traffic_by_path
@@ -50,7 +51,7 @@ def export_programs(
     `spelling` says how a baseline is respelled first.
     """
     exporter = _Exporter(msgspec.convert(audit, Audit), [Path(each) for each in roots], target, tuned)
-    with claimed_backend(target["backend"]) as asked:
+    with frozen_policy(exporter.policy(step)), claimed_backend(target["backend"]) as asked:
         steps.begin(IMPORT)
         reference = msgspec.convert(function, FunctionRef)
         loaded = load_function(reference, exporter.roots)
@@ -82,6 +83,10 @@ class _Exporter:
             return factory(**{**sizes, **keywords})(*operands)
 
         return built
+
+    def policy(self, step: dict[str, Any] | None) -> str:
+        """The checkpoint policy of what is exported: the workload's for its step, none for a side alone."""
+        return self.audit.workload.remat if step is not None and self.audit.workload is not None else NONE
 
     def in_step(self, function: Callable[..., Any], step: dict[str, Any] | None) -> Callable[..., Any]:
         """The function itself, or the factory of the complete step with it in place."""

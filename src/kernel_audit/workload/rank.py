@@ -109,12 +109,15 @@ def _run(request: dict[str, Any], out: Path) -> None:
 
     from kernel_audit.matrix.subject_job import Subject, traced_for
     from kernel_audit.program import claimed_backend
+    from kernel_audit.program.checkpoint_policies import frozen_policy
     from kernel_audit.workload.inputs import POISON, digests, places_of
     from kernel_audit.workload.step_job import bench_of
 
     devices = jax.device_count()
-    backend, device_kind = traced_for(msgspec.convert(request["audit"], Audit))
-    with claimed_backend(backend):
+    declared = msgspec.convert(request["audit"], Audit)
+    backend, device_kind = traced_for(declared)
+    assert declared.workload is not None
+    with frozen_policy(declared.workload.remat), claimed_backend(backend):
         subject = Subject(_Open(), request["audit"], request["function"], request["roots"])
         about = {"binding": request["binding"], "device_kind": device_kind}
         bench = bench_of(subject, request["step"], request["keywords"], about)

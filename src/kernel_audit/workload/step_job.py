@@ -17,6 +17,7 @@ from kernel_audit.errors import AuditError
 from kernel_audit.matrix.loading import as_keywords, load_function
 from kernel_audit.matrix.subject_job import Subject, traced_for
 from kernel_audit.program import CandidateRaised, claimed_backend
+from kernel_audit.program.checkpoint_policies import frozen_policy
 from kernel_audit.records import StepPartition
 from kernel_audit.workload.collectives import collectives_of, gathered_elements
 from kernel_audit.workload.inputs import (
@@ -47,8 +48,10 @@ def run_steps(
     partitions: list[dict[str, Any]],
 ) -> None:
     """One step of the job a partition. `function` is the side under audit with its keywords, `step` the factory of the step."""
-    backend, device_kind = traced_for(msgspec.convert(audit, Audit))
-    with claimed_backend(backend):
+    declared = msgspec.convert(audit, Audit)
+    backend, device_kind = traced_for(declared)
+    assert declared.workload is not None
+    with frozen_policy(declared.workload.remat), claimed_backend(backend):
         subject = Subject(steps, audit, function, roots)
         steps.begin(STEP)
         bench = bench_of(subject, step, keywords, {"binding": binding, "device_kind": device_kind})

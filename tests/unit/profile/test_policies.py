@@ -14,8 +14,8 @@ from jax.experimental import pallas as pl
 
 from kernel_audit.errors import AuditFileError
 from kernel_audit.profile.counting import counted
-from kernel_audit.profile.policies import interceptable, policy_of, under
 from kernel_audit.profile.policy_job import _lost
+from kernel_audit.program.checkpoint_policies import interceptable, policy_of, under
 
 LAYERS, ROWS, WIDTH = 4, 8, 16
 OPERANDS = (np.full((LAYERS, WIDTH, WIDTH), 0.1, np.float32), np.ones((ROWS, WIDTH), np.float32))

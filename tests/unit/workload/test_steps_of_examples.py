@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kernel_audit.conduct import Question, evaluate
@@ -13,6 +14,9 @@ from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload, si
 from kernel_audit.errors import AuditFileError
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
+from kernel_audit.target.bench import Bench
+from kernel_audit.target.bench import sides_of as programs_of
+from kernel_audit.target.described import described_target
 from kernel_audit.worker import Pool
 
 ROOT = Path(__file__).parents[3]
@@ -41,6 +45,29 @@ def test_the_step_is_right_with_every_side_in_place(audit: str, tmp_path: Path):
         if each in wrong
     )
     assert Path(audit).name in files or audit == "regression"
+
+
+@pytest.mark.slow
+def test_the_policy_of_a_workload_holds_where_its_step_runs_and_where_it_is_compiled(tmp_path: Path):
+    question = Question(audit=str(EXAMPLES / "scan16.py"))
+    digests: dict[str, set[str]] = {}
+    with Pool(size=2, preload=(*PRELOAD, *WORKLOAD_PRELOAD)) as pool:
+        stated, _ = evaluate(question, pool, tmp_path / "audit")
+        assert stated.workload is not None
+        for policy in ("none", "all"):
+            workload = msgspec.structs.replace(stated.workload, remat=policy)
+            under = msgspec.structs.replace(stated, workload=workload)
+            laboratory = Laboratory(pool, tmp_path / policy, roots_of(question), Limits(240.0))
+            record = examine_workload(laboratory, under, lambda *_: None, quick=True, processes=False)
+            laboratory.close()
+            assert record is not None and [each.note for each in record.runs if each.outcome != "right"] == []
+            bench = Bench(pool, tmp_path / f"{policy}-compiled", roots_of(question), Limits(240.0), under)
+            exports = bench.exports(described_target("tpu:v5e"), programs_of(under)[:1])
+            steps = [each.result.steps for each in exports if each.part == "step"]
+            programs = [told["program"] for each in steps for told in each.values() if "program" in told]
+            assert programs
+            digests[policy] = {each.program for each in record.runs} | set(programs)
+    assert not digests["none"] & digests["all"]
 
 
 def test_the_candidate_is_put_into_the_step_in_both_dtypes_and_forms():
