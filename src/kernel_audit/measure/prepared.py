@@ -189,6 +189,15 @@ def _one_table(audit: Audit) -> dict[str, list[Any]] | list[Any]:
 def _refuse_interpreted(target: DescribedTarget, told: dict[str, Any], name: str) -> None:
     """Raises TargetError for a kernel that a CPU would interpret, and for one that asks for it on the target, too."""
     kernels = told.get("kernels") or []
+    if told.get("sealed"):
+        raise TargetError(
+            "a program that was exported before cannot be looked into, and may hold a simulation",
+            stage="measure",
+            where=f"{name}: {told['sealed'][0]}",
+            expected="the function itself, not the call of its exported bytes",
+            got="call_exported",
+            next_command="give the function that was exported as the candidate",
+        )
     if target.platform == CPU and kernels:
         raise TargetError(
             "an interpreted kernel is never timed",

@@ -6,6 +6,7 @@ its samples, and say when it is about something else than the audit at hand.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kernel_audit.records.canonical import Record, digest_of
@@ -16,6 +17,7 @@ RECEIPT_KINDS = (RECEIPT, FAILURE)
 PROGRAM, STEP = "program", "step"
 RECEIPT_PARTS = (PROGRAM, STEP)
 CPU = "cpu"  # the target of sessions that may claim nothing about a target
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
 HOST = "host"  # whose failure it was, where neither program ran
 ABLATION = (
     "ablation"  # the role of a twin of the candidate with one optimisation off: no failure of it is the candidate's
@@ -180,6 +182,9 @@ class Receipt(Record, kw_only=True):
 
 
 def receipt_name(receipt: Receipt) -> str:
-    """How findings and files refer to a receipt: "gpu-h200-program-float32-0123456789ab"."""
-    parts = [receipt.target.replace(":", "-"), receipt.part, receipt.dtype.replace("=", "-").replace(",", "-")]
-    return "-".join([*parts, digest_of(receipt)[7:19]])
+    """How findings and files refer to a receipt: "gpu-h200-program-float32-0123456789ab".
+
+    Its fields may be a stranger's: nothing but letters, digits, `_` and `-` becomes part of the name, and no more than 60.
+    """
+    said = "-".join([receipt.target, receipt.part, receipt.dtype])
+    return f"{_NO_NAME.sub('-', said)[:60].strip('-')}-{digest_of(receipt)[7:19]}"

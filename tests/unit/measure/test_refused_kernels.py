@@ -31,9 +31,9 @@ def twice(x):
 """
 
 
-def prepared(tmp_path: Path, interpret: str) -> list[Ready]:
+def prepared(tmp_path: Path, interpret: str, text: str = AUDIT) -> list[Ready]:
     file = tmp_path / "stated.py"
-    file.write_text(AUDIT.replace("INTERPRET", interpret))
+    file.write_text(text.replace("INTERPRET", interpret))
     question = Question(audit=str(file))
     target = described_target("tpu:v5e")
     with Pool(size=1, preload=PRELOAD) as pool:
@@ -46,6 +46,15 @@ def prepared(tmp_path: Path, interpret: str) -> list[Ready]:
 def test_a_simulation_of_the_target_is_not_timed_there(interpret: str, tmp_path: Path):
     with pytest.raises(TargetError, match="a simulation is never timed"):
         prepared(tmp_path, interpret)
+
+
+def test_what_was_exported_before_is_not_timed(tmp_path: Path):
+    hidden = AUDIT.replace("@audit(", "def inner(x):\n    return KERNEL\n\n@audit(")
+    call = "pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=INTERPRET)(x)"
+    sealed = "jax.export.export(jax.jit(inner))(jax.ShapeDtypeStruct(x.shape, x.dtype)).call(x)"
+    file = hidden.replace(call, sealed).replace("KERNEL", call).replace("import jax\n", "import jax\nimport jax.export\n")
+    with pytest.raises(TargetError, match="exported before"):
+        prepared(tmp_path, "True", file)
 
 
 def test_a_kernel_that_is_interpreted_elsewhere_only_is_exported(tmp_path: Path):
