@@ -207,16 +207,15 @@ def _refuse_interpreted(target: DescribedTarget, told: dict[str, Any], name: str
             got="a kernel, which a CPU can only interpret",
             next_command="kernel-audit measure AUDIT --target tpu (or gpu), on a machine with one",
         )
-    asked = [
-        each for each in kernels if each.get("live", True) and each.get("authored_interpret") not in ("False", None)
-    ]
+    asks = told.get("asks") or {}
+    asked = [each for each in kernels if each.get("live", True) and asks[each["path"]] != "False"]
     if asked:
         raise TargetError(
             "the kernel asks to be interpreted, also where the target is; a simulation is never timed",
             stage="measure",
             where=f"{name}: {asked[0]['name']}",
             expected="interpret=False where jax.default_backend() is the target",
-            got=f"interpret={asked[0]['authored_interpret']}",
+            got=f"interpret={asks[asked[0]['path']]}",
             next_command='interpret=jax.default_backend() != "tpu" (or "gpu"), or the door of the audit',
         )
 

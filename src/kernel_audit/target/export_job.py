@@ -147,14 +147,18 @@ class _Exporter:
                     "body": bodies.get(each.path),
                     "found": False,
                     "live": alive,
-                    "authored_interpret": each.authored_interpret,
                     "programs": (known.programs if known else None) or counted,
                     "bytes_moved": known.moved if known else None,
                     "bytes_claimed": known.claimed if known else None,
                 }
             )
-        sealed = sealed_calls(program.jaxpr)
-        return {"program": program.digest, "kernels": kernels, "sealed": sealed, "note": unread}
+        return {
+            "program": program.digest,
+            "kernels": kernels,
+            "asks": {each.path: each.authored_interpret for each in program.kernels},
+            "sealed": sealed_calls(program.jaxpr),
+            "note": unread,
+        }
 
 
 def _mode(platform: str) -> Mode:
