@@ -14,7 +14,7 @@ from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditError, EnvironmentFault
 from kernel_audit.matrix.compare import Comparison, compare
 from kernel_audit.matrix.laboratory import Limits
-from kernel_audit.measure.comparison import check_seed, is_large
+from kernel_audit.measure.comparison import check_seed, is_large, put_to
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import MEMORY_BYTES, how_it_ended
 from kernel_audit.oracle import unit_in_last_place
@@ -55,6 +55,9 @@ class Checking:
     def check(self, ready: Ready) -> Checked:
         """All programs of a comparison. A program that fails costs itself, and the others go on."""
         found = Checked()
+        if ready.unreferenced is not None:
+            found.failures.append(ready.unreferenced)
+            return found
         for each in (one for one in ready.programs if one.place is None):
             found.failures.append(
                 _failure("export", each, "the program for the target could not be made", each.refused)
@@ -101,10 +104,11 @@ class Checking:
 
     def _job(self, ready: Ready, programs: list[Prepared], fixtures: list[str], folder: Path) -> Job:
         comparison = ready.comparison
+        audit, dims = put_to(self.audit, comparison)
         arguments = {
             "target": self.target,
-            "audit": msgspec.to_builtins(self.audit),
-            "dims": comparison.dims,
+            "audit": msgspec.to_builtins(audit),
+            "dims": dims,
             "binding": comparison.binding,
             "programs": [
                 {"id": each.id, "role": each.role, "name": each.name, "place": str(Path(str(each.place)).resolve())}

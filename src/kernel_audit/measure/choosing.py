@@ -12,7 +12,7 @@ import msgspec
 
 from kernel_audit.contract import Audit
 from kernel_audit.measure.checking import Checked
-from kernel_audit.measure.comparison import input_sets, is_large, least_bytes, operand_bytes
+from kernel_audit.measure.comparison import input_sets, is_large, least_bytes, operand_bytes, put_to
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import Sessions, Timed, noise_of
 from kernel_audit.records import Ceiling, Choice, Failure, PilotRatio, Session, SessionPlan
@@ -60,13 +60,14 @@ class Contest:
     def timed(self, candidate: Prepared, baseline: Prepared) -> Timed:
         assert candidate.place is not None and baseline.place is not None
         comparison = self.ready.comparison
+        audit, dims = put_to(self.audit, comparison)
         return Timed(
             id=f"{comparison.text}: {candidate.name} against {baseline.name}",
             programs={"candidate": candidate.place, "baseline": baseline.place},
             names={"candidate": candidate.name, "baseline": baseline.name},
             task={
-                "audit": msgspec.to_builtins(self.audit),
-                "dims": comparison.dims,
+                "audit": msgspec.to_builtins(audit),
+                "dims": dims,
                 "binding": comparison.binding,
                 "reference": self.ready.reference,
                 "budgets": self.checked.budgets,
