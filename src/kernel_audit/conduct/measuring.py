@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_audit.conduct.evaluation import evaluate
-from kernel_audit.conduct.question import Question, given_files, localised, roots_of
+from kernel_audit.conduct.question import Question, localised, roots_of, with_given
 from kernel_audit.contract import Audit, require_to_decide
 from kernel_audit.errors import BundleError, TargetError
 from kernel_audit.matrix.check import Progress
@@ -114,7 +114,7 @@ def measure(asked: MeasureQuestion, progress: Progress) -> Measured:
         work = folder.resolve()
         audit, files = evaluate(localised(asked.question), pool, work / "audit")
         _require_for(audit, asked.target)
-        files |= {each.name: str(each) for each in given_files(asked.question)}
+        files = with_given(asked.question, files)
         sizes = sweep_sizes(audit, asked.sweeps)
         measuring = Measuring(
             audit,

@@ -17,6 +17,7 @@ from kernel_audit.conduct.question import Question, Request, reference_text, roo
 from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload
 from kernel_audit.decision import declared_targets
 from kernel_audit.evidence import Evidence, FrozenAudit
+from kernel_audit.matrix.audit_sources import is_the_tool
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
 from kernel_audit.matrix.environment import environment_of
 from kernel_audit.matrix.laboratory import Laboratory
@@ -133,6 +134,8 @@ def _readable(told: Mapping[str, str], files: Mapping[str, str], roots: list[Pat
     found = {label: Path(path) for label, path in files.items()}
     for label, path in told.items():
         place = Path(path).resolve()
+        if is_the_tool(label):  # its version is in the environment
+            continue
         if place.suffix == ".py" and place.is_file() and any(place.is_relative_to(home) for home in homes):
             found.setdefault(label, place)
     return dict(sorted(found.items()))
