@@ -69,10 +69,13 @@ def has_own_operands(audit: Audit) -> bool:
 
 
 def put_to(audit: Audit, comparison: Comparison) -> tuple[Audit, dict[str, int]]:
-    """The audit with the operands that the programs of a comparison take, and the sizes of these."""
-    if comparison.part != STEP or audit.workload is None or not has_own_operands(audit):
+    """The audit with the operands that the programs of a comparison take, and the sizes of these. Of the results of a step with
+    operands of its own, its new state is known."""
+    workload = audit.workload
+    if comparison.part != STEP or workload is None or not has_own_operands(audit):
         return audit, comparison.dims
-    return msgspec.structs.replace(audit, operands=audit.workload.operands), audit.workload.declared
+    state = [each for each in workload.operands if each.name in workload.state]
+    return msgspec.structs.replace(audit, operands=workload.operands, results=state), workload.declared
 
 
 def comparisons_of(audit: Audit, target: str, *, dims: dict[str, int] | None = None) -> list[Comparison]:
@@ -97,12 +100,9 @@ def operand_bytes(audit: Audit, comparison: Comparison) -> int:
 
 
 def least_bytes(audit: Audit, comparison: Comparison) -> int:
-    """Operands and results, each once: what any program has to move. Of a step's results its new state is known."""
-    results, dims = audit.results, comparison.dims
-    if comparison.part == STEP and audit.workload is not None and has_own_operands(audit):
-        results = [each for each in audit.workload.operands if each.name in audit.workload.state]
-        dims = audit.workload.declared
-    return operand_bytes(audit, comparison) + sum(_bytes(each, dims, comparison) for each in results)
+    """Operands and results, each once: what any program has to move."""
+    put, dims = put_to(audit, comparison)
+    return operand_bytes(audit, comparison) + sum(_bytes(each, dims, comparison) for each in put.results)
 
 
 def input_sets(platform: str, one_set_bytes: int) -> int:

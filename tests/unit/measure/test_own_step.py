@@ -112,6 +112,33 @@ def test_a_step_without_a_reference_costs_itself_and_not_the_kernel(pool: Pool, 
     assert contradictions(step) == []
 
 
+def of_the_step(pool: Pool, work: Path, errors: dict[str, float]):
+    """The step's receipt, from a device on which programs are so far off."""
+    audit, amount = audit_of(pool, work, "own-step"), Amount(processes=8, pairs=96)
+    measuring = Measuring(audit, "gpu", FakeDevice(errors=errors), pool, work, [HERE], {}, Limits(120.0), amount)
+    (receipt,) = measuring.measure(only=lambda each: each.part == "step")
+    return receipt
+
+
+def test_a_baseline_that_returns_zeros_makes_no_zeros_right(pool: Pool, tmp_path: Path):
+    receipt = of_the_step(pool, tmp_path, {"selected": 1.0, "candidate": 1.0})
+    failed = {(each.role, each.name, each.stage): each.got for each in receipt.failures}
+    assert set(failed) == {("baseline", "selected", "compare"), ("candidate", "candidate", "compare")}
+    assert "times as far as the best baseline" in failed["baseline", "selected", "compare"]
+    assert receipt.kind == FAILURE
+
+
+def test_a_baseline_that_is_wrong_costs_itself(pool: Pool, tmp_path: Path):
+    receipt = of_the_step(pool, tmp_path, {"selected": 1.0})
+    assert [(each.role, each.name) for each in receipt.failures] == [("baseline", "selected")]
+    assert receipt.kind == RECEIPT and contradictions(receipt) == []
+
+
+def test_where_every_baseline_is_wrong_the_candidate_is_not_accused(pool: Pool, tmp_path: Path):
+    receipt = of_the_step(pool, tmp_path, {"relu": 1.0, "selected": 1.0})
+    assert {each.role for each in receipt.failures} == {"baseline"} and receipt.kind == FAILURE
+
+
 @pytest.mark.slow
 def test_a_step_of_its_own_on_this_cpu(tmp_path: Path):
     options = ["--target", "cpu", "--processes", "8", "--pairs", "40", "--out", "out", "--json"]
