@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernel_audit.conduct.evaluation import evaluate
+from kernel_audit.conduct.observing import _readable
 from kernel_audit.conduct.question import Question, with_given
 from kernel_audit.matrix.audit_sources import is_the_tool
 from kernel_audit.measure.campaign import audit_of, digests_of
@@ -94,3 +95,18 @@ def test_another_candidate_brings_its_files(pool: Pool, tmp_path: Path):
         with_given(question, {})
     (tmp_path / "audit" / "other.py").unlink()
     assert set(with_given(question, {"own.py": "a"})) == {"own.py", "other.py", "beside_other.py"}
+
+
+def test_a_bundle_has_no_second_label_for_a_file_and_nothing_of_the_tool(tmp_path: Path):
+    for name in (
+        "sub/kernel.py",
+        "late.py",
+        "kernel_audit/contract/words.py",
+        "kernel_audit/kernels/regression_tpu.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    told = {str(each.relative_to(tmp_path)): str(each) for each in tmp_path.rglob("*.py") if each.parent.name != "sub"}
+    files = {"sub/kernel.py": str(tmp_path / "sub" / "kernel.py")}
+    found = _readable({"kernel.py": files["sub/kernel.py"], **told}, files, [tmp_path])
+    assert list(found) == ["kernel_audit/kernels/regression_tpu.py", "late.py", "sub/kernel.py"]
