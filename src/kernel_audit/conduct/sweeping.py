@@ -24,7 +24,8 @@ def swept(
     records: list[CompiledRecord] = []
     for number, dims in enumerate(points):
         progress(f"compiling for {target.name}", number, len(points))
-        at = Bench(bench.pool, bench.work / f"size-{number}", bench.roots, bench.limits, audit_at(bench.audit, dims))
+        folder = bench.work / f"{target.name.replace(':', '-')}-size-{number}"
+        at = Bench(bench.pool, folder, bench.roots, bench.limits, audit_at(bench.audit, dims))
         records += at.compile(replace(target, devices=1), sides_of(at.audit), in_step=False)
     return [
         line

@@ -111,8 +111,8 @@ def _contents(
         files[layout.PROFILE] = encode(evidence.profile)
     if evidence.workload is not None:
         files[layout.WORKLOAD] = encode(evidence.workload)
-    files |= {f"{layout.RECEIPTS}/{receipt_name(each)}.json": encode(each) for each in evidence.receipts}
-    for folder, found in ((layout.SOURCES, sources), (layout.FIGURES, figures)):
+    receipts = {f"{receipt_name(each)}.json": encode(each) for each in evidence.receipts}
+    for folder, found in ((layout.RECEIPTS, receipts), (layout.SOURCES, sources), (layout.FIGURES, figures)):
         _add(files, folder, found)
     return files
 

@@ -52,7 +52,9 @@ def sources_of(audit: Audit, root: Path | None, *, file: str | None = None) -> d
     found: dict[str, str] = {}
     homes = [_Home("", root)] if root is not None else []
     for ref in _named(audit):
-        if ref.file is not None and root is not None:
+        if ref.file is not None:
+            if root is None:  # a file is looked for beside an audit's file; a built-in audit has none
+                continue
             if not (root / ref.file).is_file():
                 raise _nowhere(audit, ref, "a file beside the audit file")
             found[ref.file] = str(root / ref.file)
@@ -96,7 +98,8 @@ def label_of(module: str, path: Path) -> str:
 
 def _named(audit: Audit) -> list[FunctionRef]:
     """Every function that the audit names, those of its workload included."""
-    named = [audit.candidate, *[each.function for each in [*audit.baselines, *audit.controls]], audit.oracle.function]
+    stated = [*audit.baselines, *audit.ablations, *audit.controls]
+    named = [audit.candidate, *[each.function for each in stated], audit.oracle.function]
     if (step := audit.workload) is not None:
         named += [step.step, step.host, step.inputs, step.candidate_step]
     return [each for each in named if each is not None]

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from kernel_audit.contract import Audit, Door
+from kernel_audit.contract.ablations import twin_configurations
 from kernel_audit.errors import AuditError, AuditFileError, CaptureError, TargetError
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.matrix.plan import text_of
 from kernel_audit.measure.comparison import INPUTS, WIDE, Comparison, audit_at
-from kernel_audit.records import CPU, HOST, STEP, Failure, ProgramPlan, digest_of
-from kernel_audit.target.bench import CANDIDATE, Bench, Export, sides_of
+from kernel_audit.records import ABLATION, CPU, HOST, STEP, Failure, ProgramPlan, digest_of
+from kernel_audit.target.bench import CANDIDATE, Bench, Export, Side, configurations_for, sides_of
 from kernel_audit.target.described import DescribedTarget
 from kernel_audit.worker import Job, read_arrays
 
@@ -75,7 +76,8 @@ class Preparing:
             bench.audit = audit
         elif audit.door is not None:
             bench.audit = msgspec.structs.replace(audit, fixed={**audit.fixed, **_opened(audit.door, target.platform)})
-        exports = bench.exports(target, sides_of(audit), in_step=any(each.part == STEP for each in comparisons))
+        sides = [*sides_of(audit), *_twin_sides(bench.audit, target)]
+        exports = bench.exports(target, sides, in_step=any(each.part == STEP for each in comparisons))
         return [self._one(target, audit, bench, exports, each) for each in comparisons]
 
     def _one(
@@ -93,22 +95,28 @@ class Preparing:
     def _programs(self, target: DescribedTarget, exports: list[Export], comparison: Comparison) -> list[Prepared]:
         found = []
         for export in (each for each in exports if each.part == comparison.part):
-            for plan in export.plans:
-                if (plan.binding, plan.mode) == (comparison.binding, comparison.mode):
-                    found.append(self._program(target, export, plan, len(comparison.configurations) > 1))
+            plans = [
+                each for each in export.plans if (each.binding, each.mode) == (comparison.binding, comparison.mode)
+            ]
+            found += [self._program(target, export, each, len(plans) > 1) for each in plans]
         return found
 
     def _program(self, target: DescribedTarget, export: Export, plan: ProgramPlan, several: bool) -> Prepared:
-        role = "candidate" if export.side.name == CANDIDATE else "baseline"
-        name = export.side.name
-        if role == "candidate" and several:
-            name = f"candidate {text_of(plan.configuration)}"
+        role = _role(self.audit, export.side)
+        name = (
+            f"{export.side.name} {text_of(plan.configuration)}" if export.side.tuned and several else export.side.name
+        )
         error = export.result.audit_error()
-        if error is not None:
+        if error is not None and (role != ABLATION or isinstance(error, AuditFileError)):
             raise error
         told = dict(export.result.steps.get(plan.key) or {})
-        if role == "candidate":
-            _refuse_interpreted(target, told, name)
+        try:
+            if role != "baseline":
+                _refuse_interpreted(target, told, name)
+        except TargetError as refusal:
+            if role != ABLATION:
+                raise
+            return Prepared(role, name, plan.configuration, None, told, f"{refusal.what}: {refusal.got}")
         if "program" not in told or "reason" in told:
             return Prepared(role, name, plan.configuration, None, told, _why(told, export))
         place = self._folder("programs") / "bytes"
@@ -162,6 +170,26 @@ class Preparing:
         return self.work / f"{name}-{next(self._numbers)}"
 
 
+def _twin_sides(audit: Audit, target: DescribedTarget) -> list[Side]:
+    """The audit's ablations, each in every configuration of the candidate: which one is chosen is not known yet."""
+    configurations = configurations_for(audit, target)
+    return [
+        Side(
+            each.name,
+            each.function or audit.candidate,
+            tuned=True,
+            configurations=tuple(twin_configurations(each, configurations)),
+        )
+        for each in audit.ablations
+    ]
+
+
+def _role(audit: Audit, side: Side) -> str:
+    if side.name == CANDIDATE:
+        return "candidate"
+    return ABLATION if any(each.name == side.name for each in audit.ablations) else "baseline"
+
+
 def _opened(door: Door, platform: str) -> dict[str, Any]:
     """The keywords by which the candidate is told to run on the target; a value that names a platform names this one."""
     return {key: platform if value in ("tpu", "gpu") else value for key, value in door.keywords.items()}
@@ -177,6 +205,15 @@ def _one_table(audit: Audit) -> dict[str, list[Any]] | list[Any]:
 def _refuse_interpreted(target: DescribedTarget, told: dict[str, Any], name: str) -> None:
     """Raises TargetError for a kernel that a CPU would interpret, and for one that asks for it on the target, too."""
     kernels = told.get("kernels") or []
+    if told.get("sealed"):
+        raise TargetError(
+            "a program that was exported before cannot be looked into, and may hold a simulation",
+            stage="measure",
+            where=f"{name}: {told['sealed'][0]}",
+            expected="the function itself, not the call of its exported bytes",
+            got="call_exported",
+            next_command="give the function that was exported as the candidate",
+        )
     if target.platform == CPU and kernels:
         raise TargetError(
             "an interpreted kernel is never timed",

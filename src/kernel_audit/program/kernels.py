@@ -33,6 +33,18 @@ def kernel_equations(jaxpr: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
             yield from kernel_equations(inner, here)
 
 
+def sealed_calls(jaxpr: Any, path: str = "") -> list[str]:
+    """Paths of calls of programs that were exported before: bytes, in which no kernel can be seen, nor how it is run."""
+    found = []
+    for position, equation in enumerate(compat.open_jaxpr(jaxpr).eqns):
+        name = equation.primitive.name
+        if name == "call_exported":
+            found.append(f"{path}{name}#{position}")
+        for _, _, inner in inner_jaxprs(equation.params):
+            found += sealed_calls(inner, f"{path}{name}/")
+    return found
+
+
 def _described(path: str, equation: Any, around: Any) -> Kernel:
     details = {"pallas_call": _pallas_call, "mpmd_map": _mpmd_map, "core_map": _core_map}
     grid, blocks, allocations, written = details[equation.primitive.name](equation, around)

@@ -6,17 +6,22 @@ its samples, and say when it is about something else than the audit at hand.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kernel_audit.records.canonical import Record, digest_of
-from kernel_audit.records.timing import Choice, Session, TimingVerdict
+from kernel_audit.records.timing import Choice, PilotRatio, Session, TimingVerdict
 
 RECEIPT, FAILURE = "receipt", "failure"
 RECEIPT_KINDS = (RECEIPT, FAILURE)
 PROGRAM, STEP = "program", "step"
 RECEIPT_PARTS = (PROGRAM, STEP)
 CPU = "cpu"  # the target of sessions that may claim nothing about a target
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
 HOST = "host"  # whose failure it was, where neither program ran
+ABLATION = (
+    "ablation"  # the role of a twin of the candidate with one optimisation off: no failure of it is the candidate's
+)
 
 BOUNDARY = (
     "from logical operands already placed on the device to a complete, synchronised logical output; padding, call and cropping "
@@ -111,7 +116,7 @@ class PeakMemory(Record, kw_only=True):
 
 
 class Failure(Record, kw_only=True):
-    """What failed on the target. `role` is "candidate", "baseline" or "host"; `name` is that of the program."""
+    """What failed on the target. `role` is "candidate", "baseline", "ablation" or "host"; `name` is that of the program."""
 
     stage: str
     role: str
@@ -129,7 +134,9 @@ class Receipt(Record, kw_only=True):
     that is left out is missed. `contract` is the digest of the audit. `part` is "program" for the kernel alone, "step" for the
     complete step. `sources` are the judged files by label. `precision` is that of the contract and of JAX. `candidates` are
     the configurations that were tried and `baselines` the names, those that failed among them; `choices` say how the two sides
-    were chosen among several, `pilots` holds the sessions that they were chosen on. `compile_s` by role, cold.
+    were chosen among several, `pilots` holds the sessions that they were chosen on, and those of the twins. `compile_s` by
+    role, cold. `ablations` begins with the candidate that was chosen; its twins follow, in its configuration, each against the
+    yardstick of the choices. They decide nothing. Empty where the audit names none, or none could be timed.
     """
 
     schema: str = "kernel-audit/receipt/1"
@@ -161,6 +168,7 @@ class Receipt(Record, kw_only=True):
     verdict: TimingVerdict | None = None
     choices: list[Choice] = []
     pilots: list[Session] = []
+    ablations: list[PilotRatio] = []
     ceilings: list[Ceiling] = []
     achieved: list[Achieved] = []
     memory: list[PeakMemory] = []
@@ -174,6 +182,9 @@ class Receipt(Record, kw_only=True):
 
 
 def receipt_name(receipt: Receipt) -> str:
-    """How findings and files refer to a receipt: "gpu-h200-program-float32-0123456789ab"."""
-    parts = [receipt.target.replace(":", "-"), receipt.part, receipt.dtype.replace("=", "-").replace(",", "-")]
-    return "-".join([*parts, digest_of(receipt)[7:19]])
+    """How findings and files refer to a receipt: "gpu-h200-program-float32-0123456789ab".
+
+    Its fields may be a stranger's: nothing but letters, digits, `_` and `-` becomes part of the name, and no more than 60.
+    """
+    said = "-".join([receipt.target, receipt.part, receipt.dtype])
+    return f"{_NO_NAME.sub('-', said)[:60].strip('-')}-{digest_of(receipt)[7:19]}"

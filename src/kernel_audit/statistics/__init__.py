@@ -11,7 +11,7 @@ from kernel_audit.statistics.pairs_needed import RatioNoise, pairs_needed, ratio
 from kernel_audit.statistics.ratios import clock_doubt, log_ratios
 from kernel_audit.statistics.recomputed import recomputed_differences
 from kernel_audit.statistics.resampling import Interval, difference_interval, share_interval
-from kernel_audit.statistics.session_verdict import session_verdict
+from kernel_audit.statistics.session_verdict import refusals, session_verdict
 from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
 
@@ -40,6 +40,7 @@ __all__ = [
     "ratio_interval",
     "ratio_noise",
     "recomputed_differences",
+    "refusals",
     "robust_cv",
     "session_verdict",
     "share_interval",

@@ -22,6 +22,7 @@ from kernel_audit.matrix.loading import as_keywords, load_function
 from kernel_audit.program import CandidateRaised, Generic, Mode, Program, Target, capture, claimed_backend
 from kernel_audit.program.checkpoint_policies import NONE, frozen_policy
 from kernel_audit.program.kernel_bodies import lowered_bodies
+from kernel_audit.program.kernels import sealed_calls
 from kernel_audit.records import ProgramPlan
 from kernel_audit.target.kernel_traffic import traffic_by_path
 from kernel_audit.target.refusal import reason_of
@@ -146,12 +147,14 @@ class _Exporter:
                     "body": bodies.get(each.path),
                     "found": False,
                     "live": alive,
+                    "authored_interpret": each.authored_interpret,
                     "programs": (known.programs if known else None) or counted,
                     "bytes_moved": known.moved if known else None,
                     "bytes_claimed": known.claimed if known else None,
                 }
             )
-        return {"program": program.digest, "kernels": kernels, "note": unread}
+        sealed = sealed_calls(program.jaxpr)
+        return {"program": program.digest, "kernels": kernels, "sealed": sealed, "note": unread}
 
 
 def _mode(platform: str) -> Mode:
