@@ -36,12 +36,13 @@ BASE_S = 1e-3
 class FakeDevice:
     """`ratios` gives a candidate's time as a multiple of the first baseline's by a part of its name, `failing` are names of
     programs that fail, `wrong` of those whose results differ, `jobs` what was asked. `dies`: in these steps the process
-    ends."""
+    ends. `errors`: how far results are from the reference, by a part of the program's name; 1.0 is as far as zeros would be."""
 
     ratios: dict[str, float] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     dies: tuple[str, ...] = ()
+    errors: dict[str, float] = field(default_factory=dict)
     seconds: Callable[[str], None] = lambda name: None
     jobs: list[str] = field(default_factory=list)
 
@@ -110,7 +111,9 @@ class FakeDevice:
                 "memory": {"arguments": 10, "results": 5, "temporary": 1},
                 "flops": 1e9,
                 "shapes": results,
-                "errors": [[0.0] * len(results)],
+                "errors": [
+                    [next((off for part, off in self.errors.items() if part in each["name"]), 0.0)] * len(results)
+                ],
                 "scales": [[1.0] * len(results)],
             }
             told.finish(each["id"], value, arrays)

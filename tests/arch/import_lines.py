@@ -33,8 +33,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "timing": MEASURING_BASE | {"target", OUTSIDE},
     "profile": MEASURING_BASE | {"matrix", "target", OUTSIDE},  # a step is loaded as any function of an audit is
     "workload": MEASURING_BASE | {"matrix", "target", "timing", "profile", OUTSIDE},  # its jobs load what cells load
-    # From an audit to receipts: exports, checks and sessions brought together on a device.
-    "measure": MEASURING_BASE | {"matrix", "target", "timing", OUTSIDE},
+    # From an audit to receipts: exports, checks and sessions brought together on a device; a step on its workload's values.
+    "measure": MEASURING_BASE | {"matrix", "target", "timing", "workload", OUTSIDE},
     "kernels": frozenset({"contract", OUTSIDE}),
     # The judging half: plain data in, plain data out.
     "evidence": BOTTOM | {"contract"},

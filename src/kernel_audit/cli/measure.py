@@ -11,7 +11,7 @@ import click
 from kernel_audit.cli.options import json_option
 
 if TYPE_CHECKING:
-    from kernel_audit.conduct.measuring import Measured, PlannedMeasurement
+    from kernel_audit.conduct.measuring import Measured, PlannedMeasurement, SweepLine
     from kernel_audit.records import Receipt
 
 
@@ -72,7 +72,7 @@ def command(
         for receipt in measured.receipts:
             for failure in receipt.failures:
                 click.echo(f"{failure.stage}: {failure.role} {failure.name}: {failure.what}: {failure.got}", err=True)
-    if as_json:
+    if as_json:  # the crossovers are worked out now, when every receipt is on disk
         click.echo(encode({"receipts": measured.receipts, "sweeps": measured.lines}).decode())
     else:
         for line in _lines(measured, places):
@@ -95,7 +95,12 @@ def _lines(measured: Measured, places: list[Path]) -> list[str]:
     lines = []
     for receipt, place in zip(measured.receipts, places, strict=True):
         lines += [_receipt_line(receipt), f"    {place}"]
-    return [*lines, *(f"{each.part} {each.dtype} {each.fixed or ''}: {each.says}" for each in measured.lines)]
+    return [*lines, *(_sweep_line(each) for each in measured.lines)]
+
+
+def _sweep_line(line: SweepLine) -> str:
+    told = [f"{key}={value}" for key, value in {**line.mode, **line.fixed}.items()]
+    return f"{' '.join([line.part, line.dtype, *told])}: {line.says}"
 
 
 def _receipt_line(receipt: Receipt) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from kernel_audit import __version__
 from kernel_audit.conduct.evaluation import evaluate
-from kernel_audit.conduct.question import Answer, Question, Request, given_files, localised, reference_text, roots_of
+from kernel_audit.conduct.question import Answer, Question, Request, localised, reference_text, roots_of, with_given
 from kernel_audit.contract import Audit
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import FrozenAudit, is_bundle, read_bundle
@@ -23,7 +23,7 @@ from kernel_audit.worker import Pool
 def frozen_request(question: Question, pool: Pool, work: Path) -> tuple[Request, dict[str, str]]:
     """The frozen question: fresh, or that of the interrupted audit, which must be the same."""
     audit, files = evaluate(localised(question), pool, Path(tempfile.mkdtemp(prefix="audit-", dir=work)))
-    files |= {file.name: str(file) for file in given_files(question)}
+    files = with_given(question, files)
     sources = {label: digest_bytes(Path(path).read_bytes()) for label, path in sorted(files.items())}
     path = work / "request.json"
     if path.exists():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from kernel_audit.conduct.evaluation import evaluate
-from kernel_audit.conduct.question import Question, given_files, localised, roots_of
+from kernel_audit.conduct.question import Question, localised, roots_of, with_given
 from kernel_audit.contract import Audit, require_to_decide
 from kernel_audit.errors import BundleError, TargetError
 from kernel_audit.matrix.check import Progress
@@ -57,6 +59,7 @@ class SweepLine(Record, kw_only=True):
 
     part: str
     dtype: str
+    mode: dict[str, Any] = {}
     dimension: str
     fixed: dict[str, int]
     says: str
@@ -64,10 +67,15 @@ class SweepLine(Record, kw_only=True):
 
 @dataclass(frozen=True)
 class Measured:
-    """The receipts of a measurement, and the crossovers of a sweep."""
+    """The receipts of a measurement, and what was swept. Receipts can be written before a sweep is made anything of."""
 
     receipts: list[Receipt]
-    lines: list[SweepLine] = field(default_factory=list)
+    sweeps: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> list[SweepLine]:
+        """The crossovers of the sweep."""
+        return crossovers(self.receipts, self.sweeps)
 
     @property
     def failed(self) -> bool:
@@ -110,7 +118,7 @@ def measure(asked: MeasureQuestion, progress: Progress) -> Measured:
         work = folder.resolve()
         audit, files = evaluate(localised(asked.question), pool, work / "audit")
         _require_for(audit, asked.target)
-        files |= {each.name: str(each) for each in given_files(asked.question)}
+        files = with_given(asked.question, files)
         sizes = sweep_sizes(audit, asked.sweeps)
         measuring = Measuring(
             audit,
@@ -125,15 +133,17 @@ def measure(asked: MeasureQuestion, progress: Progress) -> Measured:
             progress=progress,
         )
         receipts = measuring.measure(sizes or None)
-    return Measured(receipts, crossovers(audit, receipts, asked.sweeps))
+    return Measured(receipts, asked.sweeps)
 
 
-def crossovers(audit: Audit, receipts: Sequence[Receipt], sweeps: Sequence[str]) -> list[SweepLine]:
-    """One line for each swept dimension, part and dtype, and for each choice of the other sizes."""
+def crossovers(receipts: Sequence[Receipt], sweeps: Sequence[str]) -> list[SweepLine]:
+    """One line for each swept dimension, part, dtype and mode, and for each choice of the other sizes."""
+    regimes: dict[tuple[str, str, bytes], list[Receipt]] = defaultdict(list)
+    for each in receipts:
+        regimes[each.part, each.dtype, encode(each.mode)].append(each)
     found = []
     for name in swept_names(sweeps):
-        for part, dtype in dict.fromkeys((each.part, each.dtype) for each in receipts):
-            mine = [each for each in receipts if (each.part, each.dtype) == (part, dtype)]
+        for (part, dtype, _), mine in regimes.items():
             for fixed in lines_of([each.dims for each in mine], name):
                 points = [
                     (float(each.dims[name]), each.verdict.verdict)
@@ -141,7 +151,8 @@ def crossovers(audit: Audit, receipts: Sequence[Receipt], sweeps: Sequence[str])
                     if each.verdict is not None and {**fixed, name: each.dims[name]} == each.dims
                 ]
                 says = crossover(points).text(name) if points else f"nothing was timed along {name}"
-                found.append(SweepLine(part=part, dtype=dtype, dimension=name, fixed=fixed, says=says))
+                mode = mine[0].mode
+                found.append(SweepLine(part=part, dtype=dtype, mode=mode, dimension=name, fixed=fixed, says=says))
     return found
 
 

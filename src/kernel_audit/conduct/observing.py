@@ -17,6 +17,7 @@ from kernel_audit.conduct.question import Question, Request, reference_text, roo
 from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload
 from kernel_audit.decision import declared_targets
 from kernel_audit.evidence import Evidence, FrozenAudit
+from kernel_audit.matrix.audit_sources import is_the_tool
 from kernel_audit.matrix.check import Matrix, Progress, check_matrix
 from kernel_audit.matrix.environment import environment_of
 from kernel_audit.matrix.laboratory import Laboratory
@@ -128,11 +129,14 @@ def evidence_of(
 
 def _readable(told: Mapping[str, str], files: Mapping[str, str], roots: list[Path]) -> dict[str, Path]:
     """The sources to keep. What a worker told is a path, and it imported a candidate: only Python files below the audit's
-    folders, or beside a function that the audit names, are read for it."""
+    folders, or beside a function that the audit names, are read for it. A file has one label, as a receipt gives it."""
     homes = [each.resolve() for each in (*roots, *[Path(path).parent for path in files.values()])]
     found = {label: Path(path) for label, path in files.items()}
+    known = {each.resolve() for each in found.values()}
     for label, path in told.items():
         place = Path(path).resolve()
+        if is_the_tool(label) or place in known:  # of the tool the environment has the version
+            continue
         if place.suffix == ".py" and place.is_file() and any(place.is_relative_to(home) for home in homes):
             found.setdefault(label, place)
     return dict(sorted(found.items()))

@@ -9,6 +9,7 @@ from kernel_audit.contract import Audit
 from kernel_audit.contract.places import locate
 from kernel_audit.errors import AuditFileError
 from kernel_audit.evidence import Evidence
+from kernel_audit.matrix.audit_sources import below
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.records import Decision, Record
 
@@ -88,6 +89,12 @@ def roots_of(question: Question) -> list[Path]:
 def given_files(question: Question) -> list[Path]:
     """The files of `--candidate` and `--candidate-step`. Raises AuditFileError when one is not there."""
     return list(_files_given(question).values())
+
+
+def with_given(question: Question, files: dict[str, str]) -> dict[str, str]:
+    """The files of an audit with those given in the place of its own, and what these import (label -> path)."""
+    given = {each.name: str(each) for each in given_files(question)}
+    return {**files, **below(given, roots_of(question))} if given else files
 
 
 def _files_given(question: Question) -> dict[str, Path]:

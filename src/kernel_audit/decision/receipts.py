@@ -110,14 +110,15 @@ def _elsewhere(evidence: Evidence, receipt: Receipt) -> Iterator[tuple[str, str]
 
 
 def _other_sources(evidence: Evidence, receipt: Receipt) -> Iterator[tuple[str, str]]:
-    """Files of both that differ; and a file of the receipt that the audit did not judge."""
+    """A judged file that is another one in the receipt, or that the receipt does not say anything of."""
     judged = evidence.frozen.sources
-    for label in sorted({*judged, *receipt.sources}):
-        if label in receipt.sources and judged.get(label) != receipt.sources[label]:
+    for label, digest in sorted(judged.items()):
+        if label not in receipt.sources:
+            yield "receipt-other-source", f"it does not say which {label} was measured"
+        elif receipt.sources[label] != digest:
             yield "receipt-other-source", f"{label} is another than the one that was judged"
-    candidate = evidence.frozen.audit.candidate.file
-    if candidate is not None and candidate not in receipt.sources:
-        yield "receipt-other-source", f"it does not say which {candidate} was measured"
+    if not judged:
+        yield "receipt-other-source", "no source was judged"
 
 
 def _other_program(evidence: Evidence, receipt: Receipt) -> Iterator[tuple[str, str]]:

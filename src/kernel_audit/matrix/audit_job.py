@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import traceback
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from kernel_audit.contract import Audit, FunctionRef, declared
+from kernel_audit.contract import FunctionRef, declared
 from kernel_audit.errors import AuditError, AuditFileError, near
+from kernel_audit.matrix.audit_sources import sources_of
 from kernel_audit.matrix.loading import load_module
 
 
@@ -53,43 +53,7 @@ def evaluate(steps: Any, *, root: str, file: str | None, module: str | None, nam
             next_command=f"kernel-audit run {where}:{names[0]}",
         )
     audit = next(each for each in declared if each.name == chosen)
-    return {"audit": msgspec.to_builtins(audit), "files": _files(audit, Path(root))}
-
-
-def _files(audit: Audit, root: Path) -> dict[str, str]:
-    """Files of the functions that the audit names: label -> path. Found without importing them."""
-    stated = [*audit.baselines, *audit.ablations, *audit.controls]
-    named = [audit.candidate, *[each.function for each in stated], audit.oracle.function]
-    if (step := audit.workload) is not None:
-        named += [step.step, step.host, step.inputs, step.candidate_step]
-    found: dict[str, str] = {}
-    for ref in named:
-        if ref is None:
-            continue
-        if ref.file is not None:
-            if not (root / ref.file).is_file():
-                raise _nowhere(audit, ref, "a file beside the audit file")
-            found[ref.file] = str(root / ref.file)
-            continue
-        try:
-            spec = importlib.util.find_spec(str(ref.module))
-        except ModuleNotFoundError:
-            spec = None
-        if spec is None:
-            raise _nowhere(audit, ref, "a module that can be imported")
-        if spec.origin:
-            found[str(ref.module).replace(".", "/") + ".py"] = spec.origin
-    return found
-
-
-def _nowhere(audit: Audit, ref: FunctionRef, expected: str) -> AuditFileError:
-    return AuditFileError(
-        "a function whose file is not there",
-        stage="audit",
-        where=f"audit {audit.name!r}",
-        expected=expected,
-        got=ref.text,
-    )
+    return {"audit": msgspec.to_builtins(audit), "files": sources_of(audit, Path(root), file=file)}
 
 
 def _raised(error: BaseException, where: str) -> AuditFileError:

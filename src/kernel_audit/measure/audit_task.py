@@ -22,6 +22,7 @@ from kernel_audit.program import load
 from kernel_audit.records import Fixture
 from kernel_audit.timing.task import Arrays, Task
 from kernel_audit.worker import read_arrays
+from kernel_audit.workload.inputs import axis_of
 
 EXACT = "the reference of the contract on the host, bit for bit but for the sign of a zero"
 BUDGETED = "the reference in float64; within what the contract's factor times a baseline's own error allows"
@@ -37,27 +38,49 @@ def task(
     large: bool,
     family: str = "normal",
 ) -> Task:
-    """The task of a comparison. `reference` has "folder", "step" and "wide" (see reference_job); `budgets`, one a result, are
-    the largest errors allowed, None for exact agreement. `large`: operands are drawn on the device."""
+    """The task of a comparison. `audit` and `dims` are as `put_to` gives them. `reference` has "folder", "step" and "wide", of
+    a complete step "whole" and, where its workload has `inputs`, "inputs" (see reference_job); `budgets`, one a result, are the
+    largest errors allowed, None for exact agreement. `large`: operands are drawn on the device."""
     contract = msgspec.convert(audit, Audit)
+    frozen = reference.get("inputs")
 
     def make(seed: int) -> Arrays:
         fixture = Fixture(name="timed", dims=dims, family=family, seed=seed)
         return list(represented(contract, originals(contract, fixture), binding).values())
 
+    def again(seed: int) -> Arrays:
+        return resampled(contract, dims, _stored(reference["folder"], frozen), seed)
+
+    on_device = None
+    if large:
+        on_device = _on_device(contract, dims, reference) if frozen else _generator(contract, dims, binding)
     return Task(
-        make=make,
+        make=again if frozen else make,
         expected=lambda operands: expected(reference, operands, large=large),
         agree=agreement(contract, budgets),
         how=EXACT if budgets is None else BUDGETED,
-        generate=_generator(contract, dims, binding) if large else None,
+        generate=on_device,
     )
 
 
+def resampled(audit: Audit, dims: dict[str, int], stored: dict[str, Any], seed: int, arrays: Any = np) -> list[Any]:
+    """A step's operands with as many examples as it takes, drawn from `stored` ones with replacement: the workload's own values
+    without a set coming twice. `arrays` is NumPy, or jax.numpy for values that are on the device."""
+    workload = audit.workload
+    assert workload is not None
+    axes = {each.name: axis_of(workload, each) for each in workload.operands}
+    there = next(stored[name].shape[axis] for name, axis in axes.items() if axis is not None)
+    places = np.random.default_rng(seed).integers(there, size=dims[workload.examples])
+    return [
+        stored[name] if axis is None else arrays.take(stored[name], arrays.asarray(places), axis)
+        for name, axis in axes.items()
+    ]
+
+
 def expected(reference: dict[str, Any], operands: Sequence[Any], *, large: bool = False) -> Arrays:
-    """Results of the reference for these operands, on a CPU device of this process; large ones stay on their GPU."""
+    """Results of the reference for these operands, on this process's CPU; of large ones, and of a complete step, on its GPU."""
     call, specs = _reference(reference["folder"], reference["step"], reference["wide"])
-    there = large and reference["wide"] and jax.default_backend() == "gpu"
+    there = (large or reference.get("whole")) and reference["wide"] and jax.default_backend() == "gpu"
     device = jax.local_devices(backend=None if there else "cpu")[0]
     with jax.enable_x64(reference["wide"]), jax.default_device(device):
         values = operands if there else [np.asarray(each) for each in operands]
@@ -118,6 +141,17 @@ def _generator(audit: Audit, dims: dict[str, int], binding: dict[str, str]) -> C
 
     made = jax.jit(drawn)
     return lambda seed: made(jax.random.key(seed & 0x7FFFFFFF))
+
+
+def _on_device(audit: Audit, dims: dict[str, int], reference: dict[str, Any]) -> Callable[[int], Sequence[Any]]:
+    """`resampled` with the stored examples on the device."""
+    stored = {name: jax.device_put(each) for name, each in _stored(reference["folder"], reference["inputs"]).items()}
+    return lambda seed: resampled(audit, dims, stored, seed, jnp)
+
+
+@cache
+def _stored(folder: str, step: str) -> dict[str, np.ndarray]:
+    return read_arrays(Path(folder), step)
 
 
 @cache

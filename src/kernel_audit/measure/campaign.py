@@ -7,7 +7,6 @@ receipts go to `kernel-audit decide` elsewhere.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 from kernel_audit.contract import Audit
 from kernel_audit.contract.places import BUILT_IN
 from kernel_audit.errors import AuditError
+from kernel_audit.matrix.audit_sources import sources_of
 from kernel_audit.measure.comparison import Comparison, comparisons_of, is_large
 from kernel_audit.measure.measuring import Amount, Measuring
 from kernel_audit.records import Ceiling, Receipt, digest_file, encode, receipt_name
@@ -118,7 +118,7 @@ class Campaign:
             self.host,
             folder,
             [Path.cwd()],
-            sources_of(audit),
+            digests_of(audit),
             amount=Amount(processes=PROCESSES, most_pairs=MOST_PAIRS),
             progress=lambda what, done, total: self.say(f"  {what}" + (f" {done}/{total}" if total else "")),
             ceilings=self.ceilings,
@@ -175,16 +175,9 @@ def audit_of(name: str) -> Audit:
     return importlib.import_module(BUILT_IN[name]).BUILT_IN[name]
 
 
-def sources_of(audit: Audit) -> dict[str, str]:
-    """Digests of the modules that a built-in audit names, by the labels that `kernel-audit run` gives them."""
-    stated = [*audit.baselines, *audit.ablations]
-    functions = [audit.candidate, *(each.function for each in stated), audit.oracle.function]
-    found: dict[str, str] = {}
-    for module in dict.fromkeys(each.module for each in functions if each is not None and each.module):
-        spec = importlib.util.find_spec(module)
-        if spec is not None and spec.origin is not None:
-            found[f"{module.replace('.', '/')}.py"] = digest_file(Path(spec.origin))
-    return dict(sorted(found.items()))
+def digests_of(audit: Audit) -> dict[str, str]:
+    """Digests of the files that a built-in audit is about, by the labels that `kernel-audit run` gives them."""
+    return {label: digest_file(Path(path)) for label, path in sources_of(audit, None).items()}
 
 
 def summary(receipts: Sequence[Receipt]) -> list[str]:

@@ -14,10 +14,10 @@ from kernel_audit.contract import Audit
 from kernel_audit.errors import AuditError, EnvironmentFault
 from kernel_audit.matrix.compare import Comparison, compare
 from kernel_audit.matrix.laboratory import Limits
-from kernel_audit.measure.comparison import check_seed, is_large
+from kernel_audit.measure.budgets import Budgets, budgets_of, half_ulp
+from kernel_audit.measure.comparison import check_seed, is_large, put_to
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import MEMORY_BYTES, how_it_ended
-from kernel_audit.oracle import unit_in_last_place
 from kernel_audit.records import ABLATION, PROGRAM, Failure, Fixture, ProgramPlan, TargetCheck
 from kernel_audit.worker import Job, JobResult, read_arrays
 
@@ -56,6 +56,9 @@ class Checking:
     def check(self, ready: Ready) -> Checked:
         """All programs of a comparison but the twins. A program that fails costs itself, and the others go on."""
         found = Checked()
+        if ready.unreferenced is not None:
+            found.failures.append(ready.unreferenced)
+            return found
         self.check_programs(ready, [each for each in ready.programs if each.role != ABLATION], found)
         return found
 
@@ -67,8 +70,9 @@ class Checking:
             )
         fixtures = self._fixtures(ready)
         folders = self._run(ready, [each for each in programs if each.place is not None], fixtures, found)
-        found.budgets = self._budgets(ready, found)
-        self._against_reference(ready, folders, found)
+        budgets = self._budgets(ready, found)
+        found.budgets = None if budgets is None else budgets.allowed
+        self._against_reference(ready, folders, found, budgets)
         if fixtures and folders:
             self._against_oracle(ready, fixtures, folders, found)
 
@@ -106,10 +110,11 @@ class Checking:
 
     def _job(self, ready: Ready, programs: list[Prepared], fixtures: list[str], folder: Path) -> Job:
         comparison = ready.comparison
+        audit, dims = put_to(self.audit, comparison)
         arguments = {
             "target": self.target,
-            "audit": msgspec.to_builtins(self.audit),
-            "dims": comparison.dims,
+            "audit": msgspec.to_builtins(audit),
+            "dims": dims,
             "binding": comparison.binding,
             "programs": [
                 {"id": each.id, "role": each.role, "name": each.name, "place": str(Path(str(each.place)).resolve())}
@@ -121,34 +126,36 @@ class Checking:
         }
         return Job(CHECK, arguments, folder, deadline_s=self.limits.deadline_s, memory_bytes=MEMORY_BYTES)
 
-    def _budgets(self, ready: Ready, found: Checked) -> list[float] | None:
-        """For each result the contract's factor times the largest error of any baseline here; None for exact agreement."""
+    def _budgets(self, ready: Ready, found: Checked) -> Budgets | None:
+        """See `budgets_of`; None for exact agreement."""
         if not ready.reference["wide"]:
             return None
         factor = self.audit.agreement.factor if self.audit.agreement.kind == "derived" else 2.0
-        errors = [
-            row
-            for each in ready.of("baseline")
-            if each.id in found.told
-            for row in found.told[each.id]["errors"]
-            if None not in row
-        ]
-        return [factor * max(column) for column in zip(*errors, strict=True)] if errors else []
+        told = {each.id: found.told[each.id] for each in ready.of("baseline") if each.id in found.told}
+        return budgets_of(told, factor)
 
-    def _against_reference(self, ready: Ready, folders: dict[str, Path], found: Checked) -> None:
-        """The complete results of ordinary values, as far as one number a result says it."""
+    def _against_reference(
+        self, ready: Ready, folders: dict[str, Path], found: Checked, budgets: Budgets | None
+    ) -> None:
+        """The complete results of ordinary values, as far as one number a result says it. Where no baseline is right there is
+        nothing to hold other programs to."""
         for each in (one for one in ready.programs if one.id in folders):
             told = found.told[each.id]
+            if budgets is not None and not budgets.allowed and each.role != "baseline":
+                continue
             for number, row in enumerate(told["errors"]):
-                allowed = found.budgets if found.budgets is not None else [0.0] * len(row)
-                wrong = [
+                allowed = budgets.allowed if budgets is not None else [0.0] * len(row)
+                wrong = {
                     place
                     for place, error in enumerate(row)
                     if place >= len(allowed)
                     or error is None
                     or error > allowed[place] + _slack(found, told, place, number)
-                ]
-                self._note(found, each, f"normal-{number}", REFERENCE, _elements(told), wrong, _most(row))
+                }
+                note = ""
+                if budgets is not None and each.id in budgets.wrong:
+                    wrong, note = wrong | set(budgets.wrong[each.id]), budgets.why[each.id]
+                self._note(found, each, f"normal-{number}", REFERENCE, _elements(told), sorted(wrong), _most(row), note)
 
     def _against_oracle(self, ready: Ready, fixtures: list[str], folders: dict[str, Path], found: Checked) -> None:
         results = next((told["shapes"] for told in found.told.values()), [])
@@ -277,15 +284,7 @@ def _no_check(ready: Ready, result: JobResult) -> AuditError:
 
 
 def _slack(found: Checked, told: dict[str, Any], place: int, number: int) -> float:
-    return _half_ulp(told, place, number) if found.budgets is not None else 0.0
-
-
-def _half_ulp(told: dict[str, Any], place: int, number: int) -> float:
-    """What storing the result may cost: half a unit in the last place of its largest expected value."""
-    scale, dtype = told["scales"][number][place], told["shapes"][place][1]
-    if scale is None or not dtype.startswith(("float", "bfloat")):
-        return 0.0
-    return float(unit_in_last_place(np.array([scale]), dtype)[0]) / 2
+    return half_ulp(told, place, number) if found.budgets is not None else 0.0
 
 
 def _elements(told: dict[str, Any]) -> int:

@@ -12,10 +12,10 @@ import msgspec
 
 from kernel_audit.contract import Audit
 from kernel_audit.measure.checking import Checked
-from kernel_audit.measure.comparison import input_sets, is_large, least_bytes, operand_bytes
+from kernel_audit.measure.comparison import input_sets, is_large, least_bytes, operand_bytes, put_to
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import Sessions, Timed, noise_of
-from kernel_audit.records import Ceiling, Choice, Failure, PilotRatio, Session, SessionPlan, digest_of
+from kernel_audit.records import STEP, Ceiling, Choice, Failure, PilotRatio, Session, SessionPlan, digest_of
 from kernel_audit.statistics import COPY, pilot_ratio
 from kernel_audit.timing.plan import plan_session
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # A copy reads and writes; a program that mostly reads may pass it. What is a quarter above the copy is called impossible.
 FLOOR_ALLOWANCE = 1.25
 LARGE_FRESH_EVERY, LARGE_CHECK_EVERY = 30, 30
+HEAVY_STEP_BYTES = 32 << 20  # a step of this size takes the host seconds in float64
 Progress = Callable[[str, int, int | None], None]
 
 
@@ -51,6 +52,13 @@ class Contest:
     def sets(self) -> int:
         return input_sets(self.target, operand_bytes(self.audit, self.ready.comparison))
 
+    @property
+    def heavy(self) -> bool:
+        """Whether its operands take long to make, or its reference long to calculate."""
+        comparison = self.ready.comparison
+        whole = comparison.part == STEP and operand_bytes(self.audit, comparison) >= HEAVY_STEP_BYTES
+        return whole or is_large(self.audit, comparison)
+
     def floor_s(self) -> float:
         """The least time that its bytes allow; 0 where they may lie in a cache, or no copy was measured."""
         copy = max((each.per_s for each in self.ceilings if each.kind == COPY), default=0.0)
@@ -61,13 +69,14 @@ class Contest:
     def timed(self, candidate: Prepared, baseline: Prepared) -> Timed:
         assert candidate.place is not None and baseline.place is not None
         comparison = self.ready.comparison
+        audit, dims = put_to(self.audit, comparison)
         return Timed(
             id=f"{comparison.text}: {candidate.name} against {baseline.name}",
             programs={"candidate": candidate.place, "baseline": baseline.place},
             names={"candidate": candidate.name, "baseline": baseline.name},
             task={
-                "audit": msgspec.to_builtins(self.audit),
-                "dims": comparison.dims,
+                "audit": msgspec.to_builtins(audit),
+                "dims": dims,
                 "binding": comparison.binding,
                 "reference": self.ready.reference,
                 "budgets": self.checked.budgets,
@@ -77,8 +86,8 @@ class Contest:
         )
 
     def adjusted(self, plan: SessionPlan, *, pilot: bool = False) -> SessionPlan:
-        """Operands of gigabytes are made anew, and judged, more seldom; in a pilot, which carries nothing, not at all."""
-        if not is_large(self.audit, self.ready.comparison):
+        """What is heavy is made anew, and judged, more seldom; in a pilot, which carries nothing, not at all."""
+        if not self.heavy:
             return plan
         if pilot:
             return msgspec.structs.replace(plan, fresh_every=0, check_every=0)

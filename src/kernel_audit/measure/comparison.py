@@ -16,6 +16,7 @@ from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, known_de
 from kernel_audit.target.described import DescribedTarget
 
 BYTES, WIDE = "bytes", "wide"  # of a reference: its exported program, and whether it calculates in float64
+INPUTS = "inputs"  # step of a reference's job: the examples that a workload's `inputs` gave
 CACHE_BYTES = {"gpu": 96 << 20, "tpu": 128 << 20, "cpu": 64 << 20}
 MOST_SETS = 128
 LARGE_BYTES = 256 << 20  # operands of this size are drawn on the device, and have a floor
@@ -48,16 +49,44 @@ class Comparison:
 
 
 def audit_at(audit: Audit, dims: dict[str, int]) -> Audit:
-    """The audit with other declared sizes."""
+    """The audit with other declared sizes, also of its step where that takes the audit's own operands."""
+    workload = audit.workload
+    if workload is not None and not has_own_operands(audit):
+        workload = msgspec.structs.replace(workload, declared={name: dims[name] for name in workload.declared})
     changed = [msgspec.structs.replace(each, size=dims[each.name]) for each in audit.dimensions]
-    return msgspec.structs.replace(audit, dimensions=changed)
+    return msgspec.structs.replace(audit, dimensions=changed, workload=workload)
+
+
+def has_own_operands(audit: Audit) -> bool:
+    """Whether the complete step takes other operands, or other sizes, than the candidate."""
+    workload = audit.workload
+    if workload is None:
+        return False
+    sizes = audit.declared_dims
+    return workload.operands != audit.operands or any(
+        sizes.get(name) != size for name, size in workload.declared.items()
+    )
+
+
+def put_to(audit: Audit, comparison: Comparison) -> tuple[Audit, dict[str, int]]:
+    """The audit with the operands that the programs of a comparison take, and the sizes of these. Of the results of a step with
+    operands of its own, its new state is known."""
+    workload = audit.workload
+    if comparison.part != STEP or workload is None or not has_own_operands(audit):
+        return audit, comparison.dims
+    state = [each for each in workload.operands if each.name in workload.state]
+    return msgspec.structs.replace(audit, operands=workload.operands, results=state), workload.declared
 
 
 def comparisons_of(audit: Audit, target: str, *, dims: dict[str, int] | None = None) -> list[Comparison]:
-    """Every dtype and mode of an audit on `target` ("gpu:h200", or "cpu": every configuration): alone, then in its step."""
+    """Every dtype and mode of an audit on `target` ("gpu:h200", or "cpu": every configuration): alone, then in its step.
+
+    A step with operands of its own has one size, whatever the candidate's are: it is measured at the declared ones alone.
+    """
     configurations = audit.configurations() if target == CPU else audit.configurations_for(target)
     modes = [dict(zip(audit.modes, each, strict=True)) for each in itertools.product(*audit.modes.values())]
-    parts = [PROGRAM, *([STEP] if audit.worth.step else [])]
+    swept = dims is not None and dims != audit.declared_dims
+    parts = [PROGRAM, *([STEP] if audit.worth.step and not (swept and has_own_operands(audit)) else [])]
     return [
         Comparison(part, dims or audit.declared_dims, binding, mode, tuple(configurations))
         for part, mode, binding in itertools.product(parts, modes, audit.dtype_bindings())
@@ -66,12 +95,14 @@ def comparisons_of(audit: Audit, target: str, *, dims: dict[str, int] | None = N
 
 def operand_bytes(audit: Audit, comparison: Comparison) -> int:
     """Bytes of one set of operands."""
-    return sum(_bytes(each, comparison) for each in audit.operands)
+    audit, dims = put_to(audit, comparison)
+    return sum(_bytes(each, dims, comparison) for each in audit.operands)
 
 
 def least_bytes(audit: Audit, comparison: Comparison) -> int:
     """Operands and results, each once: what any program has to move."""
-    return operand_bytes(audit, comparison) + sum(_bytes(each, comparison) for each in audit.results)
+    put, dims = put_to(audit, comparison)
+    return operand_bytes(audit, comparison) + sum(_bytes(each, dims, comparison) for each in put.results)
 
 
 def input_sets(platform: str, one_set_bytes: int) -> int:
@@ -130,8 +161,8 @@ def _extent(platform: str, count: int) -> str:
     return f"1x1x{count}" if platform == "gpu" else f"1x{count}" if platform == "tpu" else str(count)
 
 
-def _bytes(operand: Any, comparison: Comparison) -> int:
+def _bytes(operand: Any, dims: dict[str, int], comparison: Comparison) -> int:
     import ml_dtypes  # noqa: F401  (registers bfloat16)
 
     dtype = np.dtype(comparison.binding.get(operand.dtype, operand.dtype))
-    return math.prod(operand.shape(comparison.dims)) * dtype.itemsize
+    return math.prod(operand.shape(dims)) * dtype.itemsize

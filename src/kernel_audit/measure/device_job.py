@@ -6,7 +6,7 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +84,10 @@ def check_programs(
     require_backend(target)
     contract = msgspec.convert(audit, Audit)
     made = task(audit=audit, dims=dims, binding=binding, reference=reference, budgets=None, large=large)
-    drawn = {str(number): seed_of(str(number), "normal") for number in range(1 if large else BUDGET_SEEDS)}
-    operands = {name: (made.generate or made.make)(seed) for name, seed in drawn.items()}
+    drawn = {str(number): seed_of(str(number), "normal") for number in range(BUDGET_SEEDS)}
+    operands: Mapping[str, Any] = _Drawn(made.generate or made.make, drawn)
+    if not large:
+        operands = dict(operands)
     wanted = {name: expected(reference, given, large=large) for name, given in operands.items()}
     others = {} if large else {name: _operands(contract, dims, binding, name) for name in fixtures}
     for each in programs:
@@ -103,6 +105,22 @@ def check_programs(
     steps.finish("inputs", digests)
 
 
+class _Drawn(Mapping[str, Any]):
+    """Operands by name, made anew whenever they are asked for: sets of gigabytes are not held beside each other."""
+
+    def __init__(self, make: Callable[[int], Any], seeds: dict[str, int]) -> None:
+        self._make, self._seeds = make, seeds
+
+    def __getitem__(self, name: str) -> Any:
+        return self._make(self._seeds[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seeds)
+
+    def __len__(self) -> int:
+        return len(self._seeds)
+
+
 def _operands(contract: Audit, dims: dict[str, int], binding: dict[str, str], family: str) -> list[Any]:
     data = task(
         audit=msgspec.to_builtins(contract),
@@ -117,7 +135,7 @@ def _operands(contract: Audit, dims: dict[str, int], binding: dict[str, str], fa
 
 
 def _checked(
-    each: dict[str, Any], operands: dict[str, Any], wanted: dict[str, Any], others: dict[str, Any]
+    each: dict[str, Any], operands: Mapping[str, Any], wanted: dict[str, Any], others: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     stage = "load"
     try:

@@ -11,11 +11,11 @@ import msgspec
 
 from kernel_audit.contract import Audit, Door
 from kernel_audit.contract.ablations import twin_configurations
-from kernel_audit.errors import AuditFileError, TargetError
+from kernel_audit.errors import AuditError, AuditFileError, CaptureError, TargetError
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.matrix.plan import text_of
-from kernel_audit.measure.comparison import WIDE, Comparison, audit_at
-from kernel_audit.records import ABLATION, CPU, STEP, ProgramPlan, digest_of
+from kernel_audit.measure.comparison import INPUTS, WIDE, Comparison, audit_at
+from kernel_audit.records import ABLATION, CPU, HOST, STEP, Failure, ProgramPlan, digest_of
 from kernel_audit.target.bench import CANDIDATE, Bench, Export, Side, configurations_for, sides_of
 from kernel_audit.target.described import DescribedTarget
 from kernel_audit.worker import Job, read_arrays
@@ -41,11 +41,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Ready:
-    """A comparison with its programs and the reference (arguments of `audit_task`)."""
+    """A comparison with its programs and the reference (arguments of `audit_task`); or why there is no reference."""
 
     comparison: Comparison
     programs: list[Prepared]
     reference: dict[str, Any]
+    unreferenced: Failure | None = None
 
     def of(self, role: str) -> list[Prepared]:
         return [each for each in self.programs if each.role == role]
@@ -77,10 +78,19 @@ class Preparing:
             bench.audit = msgspec.structs.replace(audit, fixed={**audit.fixed, **_opened(audit.door, target.platform)})
         sides = [*sides_of(audit), *_twin_sides(bench.audit, target)]
         exports = bench.exports(target, sides, in_step=any(each.part == STEP for each in comparisons))
-        return [
-            Ready(each, self._programs(target, exports, each), self._reference(audit, bench, each))
-            for each in comparisons
-        ]
+        return [self._one(target, audit, bench, exports, each) for each in comparisons]
+
+    def _one(
+        self, target: DescribedTarget, audit: Audit, bench: Bench, exports: list[Export], comparison: Comparison
+    ) -> Ready:
+        """A step without a reference costs itself, and not the kernel alone."""
+        programs = self._programs(target, exports, comparison)
+        try:
+            return Ready(comparison, programs, self._reference(audit, bench, comparison))
+        except (AuditFileError, CaptureError) as error:
+            if comparison.part != STEP:
+                raise
+            return Ready(comparison, programs, {}, _unreferenced(error))
 
     def _programs(self, target: DescribedTarget, exports: list[Export], comparison: Comparison) -> list[Prepared]:
         found = []
@@ -148,7 +158,13 @@ class Preparing:
             )
         if error is not None:
             raise error
-        return {"folder": str(folder.resolve()), "step": plan.key, "wide": result.steps[plan.key][WIDE]}
+        return {
+            "folder": str(folder.resolve()),
+            "step": plan.key,
+            "wide": result.steps[plan.key][WIDE],
+            "whole": step is not None,
+            "inputs": INPUTS if INPUTS in result.steps else "",
+        }
 
     def _folder(self, name: str) -> Path:
         return self.work / f"{name}-{next(self._numbers)}"
@@ -218,6 +234,17 @@ def _refuse_interpreted(target: DescribedTarget, told: dict[str, Any], name: str
             got=f"interpret={asks[asked[0]['path']]}",
             next_command='interpret=jax.default_backend() != "tpu" (or "gpu"), or the door of the audit',
         )
+
+
+def _unreferenced(error: AuditError) -> Failure:
+    return Failure(
+        stage="reference",
+        role=HOST,
+        name="",
+        what=error.what,
+        expected=error.expected or "",
+        got=f"{error.where}: {error.got}"[:600],
+    )
 
 
 def _why(told: dict[str, Any], export: Export) -> str:

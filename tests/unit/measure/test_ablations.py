@@ -18,7 +18,7 @@ from kernel_audit.decision.target_rules import on_targets
 from kernel_audit.evidence import Evidence, contradictions
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.measure import Amount, Measuring, estimated_s, planned
-from kernel_audit.measure.campaign import audit_of, sources_of
+from kernel_audit.measure.campaign import audit_of, digests_of
 from kernel_audit.measure.comparison import target_here
 from kernel_audit.measure.prepared import Preparing
 from kernel_audit.records import FASTER, RECEIPT, OutputCheck, Receipt, digest_bytes, digest_of
@@ -83,7 +83,7 @@ def measured(pool: Pool, device: FakeDevice, work: Path, named: Audit | None = N
 
 
 def sources(named: Audit) -> dict[str, str]:
-    return {**sources_of(named), "twin.py": digest_bytes(SOURCE.encode())}
+    return {**digests_of(named), "twin.py": digest_bytes(SOURCE.encode())}
 
 
 def evidence(receipts: list[Receipt], named: Audit | None = None) -> Evidence:

@@ -15,7 +15,7 @@ from fake_device import FakeDevice
 from kernel_audit.evidence import contradictions, read_receipts
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.measure import Amount, Measuring
-from kernel_audit.measure.campaign import Campaign, Part, audit_of, plan, sources_of
+from kernel_audit.measure.campaign import Campaign, Part, audit_of, digests_of, plan
 from kernel_audit.records import FAILURE, FASTER, RECEIPT, SLOWER
 from kernel_audit.worker import Pool
 
@@ -32,7 +32,7 @@ def pool() -> Iterator[Pool]:
 def measuring(pool: Pool, device: FakeDevice, work: Path, audit: str = "axpy-gpu") -> Measuring:
     named = audit_of(audit)
     amount = Amount(processes=8, pairs=96)
-    return Measuring(named, "gpu", device, pool, work, [work], sources_of(named), Limits(120.0), amount)
+    return Measuring(named, "gpu", device, pool, work, [work], digests_of(named), Limits(120.0), amount)
 
 
 def float32(comparison) -> bool:

@@ -52,7 +52,9 @@ def test_what_was_exported_before_is_not_timed(tmp_path: Path):
     hidden = AUDIT.replace("@audit(", "def inner(x):\n    return KERNEL\n\n@audit(")
     call = "pl.pallas_call(body, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=INTERPRET)(x)"
     sealed = "jax.export.export(jax.jit(inner))(jax.ShapeDtypeStruct(x.shape, x.dtype)).call(x)"
-    file = hidden.replace(call, sealed).replace("KERNEL", call).replace("import jax\n", "import jax\nimport jax.export\n")
+    file = (
+        hidden.replace(call, sealed).replace("KERNEL", call).replace("import jax\n", "import jax\nimport jax.export\n")
+    )
     with pytest.raises(TargetError, match="exported before"):
         prepared(tmp_path, "True", file)
 
