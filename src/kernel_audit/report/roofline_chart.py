@@ -103,7 +103,9 @@ def _axis(ends: tuple[float, float]) -> Any:
 
     low, high = (round(math.log10(each)) for each in ends)
     step = 1 + (high - low) // 8
-    return alt.Axis(values=[10.0**power for power in range(low, high + 1, step)], format="~e", grid=True, titlePadding=16)
+    return alt.Axis(
+        values=[10.0**power for power in range(low, high + 1, step)], format="~e", grid=True, titlePadding=16
+    )
 
 
 def _text(roof: Roof) -> str:
