@@ -48,7 +48,7 @@ test: test-tools
 	@$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: test-tools
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow and not device'
+	@$(BIN)/python -m pytest -n 2 --dist worksteal --durations=40 -m 'slow and not device'
 
 test-exhaustive: test-tools
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -m 'exhaustive and not device'

@@ -206,7 +206,7 @@ REAL_COLUMNS = [
 def real_table(found: list[dict], fixed_share: float) -> str:
     """One row for each extra."""
     text = (
-        f"Real sessions: jitted programs of about {STEPS} equal steps on the CPU, {PROCESSES} processes each. "
+        f"Real sessions: jitted programs of about {STEPS} equal steps on the CPU, {PROCESSES} processes each.\n"
         f"{fixed_share:.1%} of a call is not steps; the true ratio counts that."
     )
     rows = [text, "", row(REAL_COLUMNS), rule_line(REAL_COLUMNS)]

@@ -35,10 +35,12 @@ BASE_S = 1e-3
 @dataclass
 class FakeDevice:
     """`ratios` gives a candidate's time as a multiple of the first baseline's by a part of its name, `failing` are names of
-    programs that fail, `jobs` what was asked. `dies`: in these steps the process ends."""
+    programs that fail, `wrong` of those whose results differ, `jobs` what was asked. `dies`: in these steps the process
+    ends."""
 
     ratios: dict[str, float] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
     dies: tuple[str, ...] = ()
     seconds: Callable[[str], None] = lambda name: None
     jobs: list[str] = field(default_factory=list)
@@ -52,7 +54,7 @@ class FakeDevice:
         told = _Told(job.folder)
         try:
             value = getattr(self, f"_{name}")(told, **job.arguments)
-        except _Died:
+        except Died:
             error = {"type": "Crashed", "message": "the worker was ended by signal 11", "where": ""}
             return JobResult("crashed", steps=told.values, step_in_progress=told.open, error=error)
         return JobResult("finished", value=value, steps=told.values)
@@ -87,7 +89,7 @@ class FakeDevice:
         for each in programs:
             told.begin(each["id"])
             if each["name"] in self.dies:
-                raise _Died
+                raise Died
             if each["name"] in self.failing:
                 told.finish(each["id"], {"failed": {"stage": "run", "got": "XlaRuntimeError: INTERNAL"}})
                 continue
@@ -99,6 +101,8 @@ class FakeDevice:
                 for name in fixtures
                 for place, leaf in enumerate(_right(contract, dims, binding, name))
             }
+            if each["name"] in self.wrong:
+                arrays = {name: leaf + np.ones_like(leaf) for name, leaf in arrays.items()}
             value = {
                 "compile_s": 1.5,
                 "side": msgspec.to_builtins(side),
@@ -162,7 +166,7 @@ def scope() -> SessionScope:
     )
 
 
-class _Died(Exception):
+class Died(Exception):
     """The process of the job ended."""
 
 

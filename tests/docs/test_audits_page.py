@@ -60,6 +60,15 @@ MISTAKES: dict[str, Callable[[], None]] = {
     '`tuning=[on("tpu", block=[8])]` and `targets=["gpu:h200"]`': lambda: declare(
         tuning=[on("tpu", block=[8])], targets=["gpu:h200"]
     ),
+    '`ablations={"flat": 1}`': lambda: declare(ablations={"flat": 1}),
+    '`ablations={"flat": {"blok": 8}}`': lambda: declare(ablations={"flat": {"blok": 8}}),
+    '`ablations={"flat": ordinary}`, which does not take the tuning': lambda: declare(
+        ablations={"flat": ordinary}, tuning={"block": [8]}
+    ),
+    '`ablations={"flat": {}}`': lambda: declare(ablations={"flat": {}}),
+    '`ablations={"flat": {"block": 1}}`, block being a mode': lambda: declare(
+        ablations={"flat": {"block": 1}}, modes={"block": [8, 16]}
+    ),
     '`agreement=ulp(4, because="")`': lambda: declare(agreement=ulp(4, because="")),
     '`shapes=[{"m": 8}]`': lambda: declare(shapes=[{"m": 8}], vary={"m": any}),
     '`fixtures=[sequence("lesson", seed=1, shapes=[])]`': lambda: declare(

@@ -47,7 +47,7 @@ def _every(step: int, specimens: list[Specimen]) -> list[Specimen]:
 
 
 def _one_in_fourteen(specimens: list[Specimen]) -> list[Any]:
-    return sampled(specimens, _name, quick=lambda index, _: index % 14 == 0, slow_step=4)
+    return sampled(specimens, _name, quick=lambda index, _: index % 14 == 0, slow_step=6)
 
 
 @pytest.mark.parametrize("specimen", _one_in_fourteen(FAULTS))

@@ -21,6 +21,7 @@ SHOWN = (
     ),
     *("unknown-dtype", "unjudged-dtype", "dimension-with-two-sizes", "dimension-without-size", "sequence-empty"),
     *("tuning-unknown-parameter", "unknown-family", "refusal-unknown-operand", "margin-no-share", "targets-as-text"),
+    *("ablation-as-a-number", "ablation-of-a-mode", "ablation-unknown-keyword"),
 )
 
 

@@ -114,7 +114,7 @@ def test_more_noise_never_needs_fewer_pairs(within: float, between: float, margi
 
 
 def test_the_numbers_of_the_promise():
-    """A robust CV of 0.10 and 0.30 for a side, 1 % between processes: 600 pairs are enough, and about 3,000."""
+    """A robust CV of 0.10 and 0.30 for a side, 1 % between processes: 600 pairs are enough, and about 4,000."""
     assert pairs_needed(RatioNoise(0.1 * 2**0.5, 0.01), 0.05, 10) <= 600
-    assert 2500 <= pairs_needed(RatioNoise(0.3 * 2**0.5, 0.01), 0.05, 10) <= 4000
+    assert 2500 <= pairs_needed(RatioNoise(0.3 * 2**0.5, 0.01), 0.05, 10) <= 4500
     assert pairs_needed(RatioNoise(0.1, 0.2), 0.05, 10) is None

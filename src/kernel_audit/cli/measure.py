@@ -82,8 +82,10 @@ def command(
 
 def _plan_lines(found: PlannedMeasurement) -> list[str]:
     lines = [f"would measure {found.audit} on {found.needs}; nothing was run"]
+    twins = f", {len(found.ablations)} ablations" if found.ablations else ""
     lines += [
-        f"  {each}: {found.candidates} candidates, {len(found.baselines)} baselines" for each in found.comparisons
+        f"  {each}: {found.candidates} candidates, {len(found.baselines)} baselines{twins}"
+        for each in found.comparisons
     ]
     lines.append(f"  {found.processes} processes a session; pairs: {found.pairs}")
     return [*lines, f"  about {found.about_s:.0f} s; may claim {found.may_claim}"]

@@ -44,6 +44,7 @@ class PlannedMeasurement(Record, kw_only=True):
     comparisons: list[str]
     candidates: int
     baselines: list[str]
+    ablations: list[str] = []
     processes: int
     pairs: str
     about_s: float
@@ -89,7 +90,10 @@ def plan(asked: MeasureQuestion) -> PlannedMeasurement:
         baselines=[each.name for each in audit.baselines],
         processes=amount.processes,
         pairs=str(amount.pairs) if amount.pairs else f"by a pilot of the noise, {amount.most_pairs} at most",
-        about_s=round(estimated_s(comparisons, len(audit.baselines), amount.processes, amount.pairs or 600)),
+        ablations=[each.name for each in audit.ablations],
+        about_s=round(
+            estimated_s(comparisons, len(audit.baselines), amount.processes, amount.pairs or 600, len(audit.ablations))
+        ),
         needs=f"a {asked.target.upper()}" if asked.target != CPU else "a CPU, and programs without a kernel",
         may_claim="nothing about a TPU or GPU" if asked.target == CPU else "times and correctness of this device",
     )

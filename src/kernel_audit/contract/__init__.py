@@ -4,6 +4,7 @@ from kernel_audit.contract.checks import require_to_decide
 from kernel_audit.contract.declare import audit, declared
 from kernel_audit.contract.functions import AUDIT_MODULE, reference_to, source_file
 from kernel_audit.contract.model import (
+    Ablation,
     Agreement,
     Audit,
     Baseline,
@@ -28,6 +29,7 @@ from kernel_audit.contract.tuning import TargetTuning
 
 __all__ = [
     "AUDIT_MODULE",
+    "Ablation",
     "Agreement",
     "Audit",
     "Baseline",

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from kernel_audit.contract.ablations import NAME_FORM, check_ablations, is_name
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.contract.model import Audit
 from kernel_audit.contract.spec import parse_array
@@ -32,6 +33,7 @@ def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = Fal
     _check_name(audit, others)
     _check_operands(audit)
     _check_references(audit, empty)
+    check_ablations(audit)
     _check_agreement(audit)
     _check_shapes(audit)
     _check_values(audit)
@@ -72,16 +74,9 @@ def _fault(audit: Audit, what: str, key: str, expected: str, got: str) -> AuditF
     )
 
 
-_NAME_FORM = "letters, digits, '-', '_' and '.'"
-
-
-def _is_name(text: str) -> bool:
-    return bool(text) and all(each.isalnum() or each in "-_." for each in text)
-
-
 def _check_name(audit: Audit, others: Iterable[Audit]) -> None:
-    if not _is_name(audit.name):
-        raise _fault(audit, "a name that cannot be a name", "name", _NAME_FORM, repr(audit.name))
+    if not is_name(audit.name):
+        raise _fault(audit, "a name that cannot be a name", "name", NAME_FORM, repr(audit.name))
     if any(each.name == audit.name for each in others):
         raise _fault(audit, "two audits of one name", "name", "a name of its own: name='...'", repr(audit.name))
 
@@ -164,8 +159,8 @@ def _check_shapes(audit: Audit) -> None:
     known = audit.declared_dims
     named = [("shapes", each) for each in audit.shapes]
     for sequence in audit.sequences:
-        if not _is_name(sequence.name):
-            raise _fault(audit, "a name that cannot be a name", "fixtures", _NAME_FORM, repr(sequence.name))
+        if not is_name(sequence.name):
+            raise _fault(audit, "a name that cannot be a name", "fixtures", NAME_FORM, repr(sequence.name))
         if not sequence.shapes:
             raise _fault(audit, "an empty list of shapes", f"fixtures: {sequence.name}", "at least one shape", "[]")
         if twice := _first_twice(sequence.shapes):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kernel_audit.contract.ablations import ablations_of
 from kernel_audit.contract.checks import check_audit
 from kernel_audit.contract.dtypes import SHORT, full_name
 from kernel_audit.contract.functions import reference_to
@@ -48,6 +49,7 @@ def audit(
     dtypes: Mapping[str, list[str]] | None = None,
     vary: Mapping[str, Any] | None = None,
     results: list[str] | None = None,
+    ablations: Mapping[str, Callable[..., Any] | str | FunctionRef | Mapping[str, Any]] | None = None,
     tuning: Mapping[str, list[Any]] | list[TargetTuning] | None = None,
     modes: Mapping[str, list[Any]] | None = None,
     fixed: Mapping[str, Any] | None = None,
@@ -75,7 +77,7 @@ def audit(
     args: operands, "NAME: DTYPE[DIM=SIZE, ...]" (spec.py). dtypes: dtype variables and their choices. vary: what sizes a
     dimension may take: `any`, `multiple(k)`, `between(a, b)`, a list; a dimension not named is fixed. tuning: parameters
     that must not change the result, with the choices to check, or a list of `on("tpu", ...)` where these depend on the
-    target; modes: parameters that must; fixed: other keywords.
+    target; modes: parameters that must; fixed: other keywords. ablations: twins with one optimisation off (ablations.py).
     agreement: `exact()`, `ulp(k, because=...)` or `derived()` (the default). oracle: host NumPy in the arithmetic dtype;
     without it the first baseline is lifted to float64. probe: a builder of the kernel without its guard (words.probe). An audit
     without `baselines` or `worth` can be inspected and compiled only. workload: the complete step that the candidate is a part
@@ -89,17 +91,28 @@ def audit(
         ("vary", vary, 'vary={"n": any}'),
         ("modes", modes, 'modes={"causal": [True, False]}'),
         ("fixed", fixed, 'fixed={"mode": "interpret"}'),
+        (
+            "ablations",
+            ablations,
+            'ablations={"without-pipelining": "kernel.py:plain_rows", "one-buffer": {"buffers": 1}}',
+        ),
     ):
         _require_table(key, table, example)
     variables = {key: _dtype_choices(key, choices) for key, choices in dict(dtypes or {}).items()}
     operands, sizes = parse_operands(args, variables, where="args")
     outcomes, sizes = _results(results or [], variables, operands, sizes)
+    twins = ablations_of(dict(ablations or {}))
+    called_with = [name for _, table in tables(choices) for name in table] + [*dict(modes or {}), *dict(fixed or {})]
+    for key, twin in dict(ablations or {}).items():
+        if callable(twin):
+            _check_keywords(twin, called_with, operands, f"ablations[{key!r}]", "ablation")
 
     def declare(reference: FunctionRef) -> None:
         made = Audit(
             name=name or _own_name(reference),
             candidate=reference,
             baselines=_baselines(baselines or []),
+            ablations=twins,
             oracle=_oracle(oracle),
             operands=operands,
             results=outcomes,
@@ -133,8 +146,9 @@ def audit(
         declared.append(made)
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        tuned = [name for _, table in tables(choices) for name in table]
-        _check_keywords(function, [*tuned, *dict(modes or {}), *dict(fixed or {})], operands)
+        _check_keywords(function, called_with, operands)
+        for each in twins:
+            _check_keywords(function, list(each.changed), operands, f"ablations[{each.name!r}]")
         declare(reference_to(function, where="the decorated function"))
         return function
 
@@ -313,7 +327,13 @@ def _precision(arithmetic: str, agreement: Agreement, independent: bool) -> Prec
     return Precision(arithmetic=name, oracle=name if exactly and independent else "float64")
 
 
-def _check_keywords(function: Callable[..., Any], names: list[str], operands: list[Operand]) -> None:
+def _check_keywords(
+    function: Callable[..., Any],
+    names: list[str],
+    operands: list[Operand],
+    where: str = "tuning, modes or fixed",
+    who: str = "candidate",
+) -> None:
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -323,9 +343,9 @@ def _check_keywords(function: Callable[..., Any], names: list[str], operands: li
     for name in names:
         if name not in parameters:
             raise AuditFileError(
-                "a parameter that the candidate does not have",
+                f"a parameter that the {who} does not have",
                 stage="audit",
-                where=f"tuning, modes or fixed: {name!r}",
+                where=f"{where}: {name!r}",
                 expected="one of " + ", ".join(parameters),
                 got=near(name, parameters),
                 settled={"operands": ", ".join(each.name for each in operands)},

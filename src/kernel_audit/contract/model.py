@@ -155,6 +155,15 @@ class Baseline(Record, kw_only=True):
     strong: str
 
 
+class Ablation(Record, kw_only=True):
+    """A twin of the candidate with one optimisation off, under the same contract and called as the candidate is: another
+    `function`, or, where that is None, the candidate itself with `changed` keywords. It informs, and decides nothing."""
+
+    name: str
+    function: FunctionRef | None = None
+    changed: dict[str, Any] = {}
+
+
 class Oracle(Record, kw_only=True):
     """`independent`: host NumPy written by hand. `lifted`: the first baseline in float64; shares its mathematics."""
 
@@ -247,6 +256,7 @@ class Audit(Record, kw_only=True):
     name: str
     candidate: FunctionRef
     baselines: list[Baseline]
+    ablations: list[Ablation] = []
     oracle: Oracle
     operands: list[Operand]
     results: list[Operand]

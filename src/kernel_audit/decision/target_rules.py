@@ -26,7 +26,7 @@ from kernel_audit.decision.worth import (
     sound,
 )
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import FASTER, PROGRAM, REFUSED, SLOWER, STEP, Finding, Receipt, receipt_name
+from kernel_audit.records import ABLATION, FASTER, PROGRAM, REFUSED, SLOWER, STEP, Finding, Receipt, receipt_name
 
 
 @dataclass
@@ -106,12 +106,12 @@ def _timed(receipts: list[Receipt]) -> list[Receipt]:
 
 
 def _failures(receipt: Receipt, scope: str) -> Iterator[Finding]:
-    """Whose fault a failure is: the candidate's only where some baseline ran."""
+    """Whose fault a failure is: the candidate's only where some baseline ran. A twin informs, and its failure does, too."""
     failed = {(each.role, each.name) for each in receipt.failures}
     lost = [each for each in receipt.baselines if ("baseline", each) in failed]
     all_lost = len(lost) == len(receipt.baselines)
     name = [receipt_name(receipt)]
-    for each in receipt.failures:
+    for each in (one for one in receipt.failures if one.role != ABLATION):
         text = f"{receipt.part}, {each.stage}: {each.name or each.role}: {each.what}: {each.got}"[:400]
         if each.role == "candidate" and not all_lost and each.stage != "time":
             yield finding("fails-on-target", text, name, scope)

@@ -9,15 +9,18 @@ from pathlib import Path
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence.strict import read_record
 from kernel_audit.records import (
+    ABLATION,
     FAILURE,
     RECEIPT,
     RECEIPT_KINDS,
     RECEIPT_PARTS,
+    PilotRatio,
     Receipt,
     Session,
+    digest_of,
     receipt_name,
 )
-from kernel_audit.statistics import achieved, ceiling_per_s, pilot_ratio, recomputed_differences
+from kernel_audit.statistics import achieved, ceiling_per_s, pilot_ratio, recomputed_differences, refusals
 
 RELATIVE = 1e-9
 
@@ -69,6 +72,7 @@ def _contradictions(receipt: Receipt) -> Iterator[str]:
         yield from _other_programs(receipt, receipt.session)
         yield from _wrong_shares(receipt)
     yield from _wrong_choices(receipt)
+    yield from _wrong_ablations(receipt)
 
 
 def _elsewhere(receipt: Receipt, session: Session) -> Iterator[str]:
@@ -128,9 +132,7 @@ def _wrong_choices(receipt: Receipt) -> Iterator[str]:
         for pilot in choice.pilots:
             if not pilot.session:
                 continue
-            session = pilots.get(pilot.session)
-            ratio, pairs = pilot_ratio(session) if session is not None else (None, -1)
-            if pairs != pilot.pairs or not _same(pilot.ratio, ratio):
+            if not _is_pilot(pilot, pilots.get(pilot.session)):
                 yield f"the pilot of {pilot.name!r} is not what its samples give"
         if choice.pilots:
             best = min(choice.pilots, key=lambda each: math.inf if each.ratio is None else each.ratio)
@@ -139,6 +141,36 @@ def _wrong_choices(receipt: Receipt) -> Iterator[str]:
         timed = next((each.name for each in receipt.programs if each.role == choice.role), choice.chosen)
         if timed != choice.chosen:
             yield f"{choice.chosen!r} was chosen as {choice.role}, and {timed!r} was timed"
+
+
+def _is_pilot(pilot: PilotRatio, session: Session | None) -> bool:
+    """Whether a pilot's figures are those of its samples, and its session the one that it names."""
+    if session is None or (pilot.session_digest and pilot.session_digest != digest_of(session)):
+        return False
+    ratio, pairs = pilot_ratio(session)
+    return pairs == pilot.pairs and _same(pilot.ratio, ratio)
+
+
+def _wrong_ablations(receipt: Receipt) -> Iterator[str]:
+    """The candidate that was chosen, then twins that did not fail, each in a pilot of its own against the yardstick."""
+    if not receipt.ablations:
+        return
+    chosen = next((each for each in receipt.choices if each.role == "candidate"), None)
+    own, *twins = receipt.ablations
+    if chosen is None or own.name != chosen.chosen or not twins:
+        yield f"the ablations begin with {own.name!r}, which was not chosen, or name no twin"
+        return
+    pilots, names = {each.id: each for each in receipt.pilots}, [each.name for each in receipt.ablations]
+    failed = {each.name for each in receipt.failures if each.role == ABLATION}
+    for each in receipt.ablations:
+        session = pilots.get(each.session)
+        sides = {side.role: side.name for side in session.sides} if session is not None else {}
+        nothing = each is own and (each.ratio, each.pairs, each.session) == (None, 0, "")  # its pilot was lost
+        right = bool(each.session_digest) and _is_pilot(each, session) and not (session and refusals(session))
+        if not nothing and (not right or sides != {"candidate": each.name, "baseline": chosen.yardstick}):
+            yield f"the pilot of {each.name!r} is not what its samples give"
+        if names.count(each.name) > 1 or (each is not own and each.name in failed):
+            yield f"{each.name!r} stands twice among the ablations, or failed"
 
 
 def _same(said: object, found: object) -> bool:

@@ -58,7 +58,8 @@ def evaluate(steps: Any, *, root: str, file: str | None, module: str | None, nam
 
 def _files(audit: Audit, root: Path) -> dict[str, str]:
     """Files of the functions that the audit names: label -> path. Found without importing them."""
-    named = [audit.candidate, *[each.function for each in [*audit.baselines, *audit.controls]], audit.oracle.function]
+    stated = [*audit.baselines, *audit.ablations, *audit.controls]
+    named = [audit.candidate, *[each.function for each in stated], audit.oracle.function]
     if (step := audit.workload) is not None:
         named += [step.step, step.host, step.inputs, step.candidate_step]
     found: dict[str, str] = {}

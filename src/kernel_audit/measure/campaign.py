@@ -159,12 +159,14 @@ def comparisons(part: Part, target: str) -> list[Comparison]:
 def seconds_of(part: Part, target: str, *, first: bool) -> float:
     """Seconds that a part is planned to take; the ceilings are counted with the first."""
     audit, total = audit_of(part.audit), PREPARE_S + (CEILINGS_S + START_S if first else START_S)
-    total += (PROCESSES + PILOT_PROCESSES) * START_S
+    total += (PROCESSES + PILOT_PROCESSES * (2 if audit.ablations else 1)) * START_S
     for each in comparisons(part, target):
         large = is_large(audit, each)
         pilots = max(1, len(each.configurations) + len(audit.baselines) - 1)
         one_s = LARGE_SESSION_S if large else SESSION_S
-        total += (PROCESSES + PILOT_PROCESSES * pilots) * one_s + (LARGE_CHECK_S if large else CHECK_S)
+        check_s, twins = (LARGE_CHECK_S if large else CHECK_S), len(audit.ablations)
+        total += (PROCESSES + PILOT_PROCESSES * (pilots + twins)) * one_s + check_s
+        total += START_S + check_s if twins else 0.0
     return total
 
 
@@ -175,7 +177,8 @@ def audit_of(name: str) -> Audit:
 
 def sources_of(audit: Audit) -> dict[str, str]:
     """Digests of the modules that a built-in audit names, by the labels that `kernel-audit run` gives them."""
-    functions = [audit.candidate, *(each.function for each in audit.baselines), audit.oracle.function]
+    stated = [*audit.baselines, *audit.ablations]
+    functions = [audit.candidate, *(each.function for each in stated), audit.oracle.function]
     found: dict[str, str] = {}
     for module in dict.fromkeys(each.module for each in functions if each is not None and each.module):
         spec = importlib.util.find_spec(module)

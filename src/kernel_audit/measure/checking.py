@@ -18,7 +18,7 @@ from kernel_audit.measure.comparison import check_seed, is_large
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import MEMORY_BYTES, how_it_ended
 from kernel_audit.oracle import unit_in_last_place
-from kernel_audit.records import PROGRAM, Failure, Fixture, ProgramPlan, TargetCheck
+from kernel_audit.records import ABLATION, PROGRAM, Failure, Fixture, ProgramPlan, TargetCheck
 from kernel_audit.worker import Job, JobResult, read_arrays
 
 CHECK = "kernel_audit.measure.device_job:check_programs"
@@ -51,21 +51,26 @@ class Checking:
         self.device, self.host, self.work, self.roots = device, host, work, roots
         self.limits, self.audit, self.target = limits, audit, target
         self._numbers = itertools.count()
+        self._expected: dict[str, Path] = {}
 
     def check(self, ready: Ready) -> Checked:
-        """All programs of a comparison. A program that fails costs itself, and the others go on."""
+        """All programs of a comparison but the twins. A program that fails costs itself, and the others go on."""
         found = Checked()
-        for each in (one for one in ready.programs if one.place is None):
+        self.check_programs(ready, [each for each in ready.programs if each.role != ABLATION], found)
+        return found
+
+    def check_programs(self, ready: Ready, programs: list[Prepared], found: Checked) -> None:
+        """Some programs of a comparison, with what is known of its baselines already."""
+        for each in (one for one in programs if one.place is None):
             found.failures.append(
                 _failure("export", each, "the program for the target could not be made", each.refused)
             )
         fixtures = self._fixtures(ready)
-        folders = self._run(ready, [each for each in ready.programs if each.place is not None], fixtures, found)
+        folders = self._run(ready, [each for each in programs if each.place is not None], fixtures, found)
         found.budgets = self._budgets(ready, found)
-        self._against_reference(ready, found)
-        if fixtures:
+        self._against_reference(ready, folders, found)
+        if fixtures and folders:
             self._against_oracle(ready, fixtures, folders, found)
-        return found
 
     def _fixtures(self, ready: Ready) -> list[str]:
         """Value families for the oracle: none for a step, of which it knows nothing, or for large operands."""
@@ -130,9 +135,9 @@ class Checking:
         ]
         return [factor * max(column) for column in zip(*errors, strict=True)] if errors else []
 
-    def _against_reference(self, ready: Ready, found: Checked) -> None:
+    def _against_reference(self, ready: Ready, folders: dict[str, Path], found: Checked) -> None:
         """The complete results of ordinary values, as far as one number a result says it."""
-        for each in (one for one in ready.programs if one.id in found.told):
+        for each in (one for one in ready.programs if one.id in folders):
             told = found.told[each.id]
             for number, row in enumerate(told["errors"]):
                 allowed = found.budgets if found.budgets is not None else [0.0] * len(row)
@@ -190,8 +195,10 @@ class Checking:
             found.failures.append(_failure("compare", program, f"the results on {fixture} differ from {how}", got))
 
     def _expectations(self, ready: Ready, fixtures: list[str], dtypes: list[str]) -> dict[str, dict[str, np.ndarray]]:
-        """What the oracle says, in a worker of its own that sees no candidate."""
+        """What the oracle says, in a worker of its own that sees no candidate; asked once."""
         comparison, audit = ready.comparison, self.audit
+        if (known := self._expected.get(comparison.text)) is not None:
+            return {name: read_arrays(known, name) for name in fixtures}
         lift: dict[str, Any] = {}
         if audit.oracle.kind == "lifted" or audit.agreement.kind == "derived":
             plan = ProgramPlan(
@@ -211,6 +218,7 @@ class Checking:
         _, folder = self._host(
             "oracle_job:expect", {"wanted": wanted, "fixtures": msgspec.to_builtins(list(names.values()))}
         )
+        self._expected[comparison.text] = folder
         return {name: read_arrays(folder, name) for name in fixtures}
 
     def _host(self, function: str, arguments: dict[str, Any]) -> tuple[JobResult, Path]:

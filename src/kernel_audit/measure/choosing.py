@@ -6,7 +6,7 @@ import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,7 +15,7 @@ from kernel_audit.measure.checking import Checked
 from kernel_audit.measure.comparison import input_sets, is_large, least_bytes, operand_bytes
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import Sessions, Timed, noise_of
-from kernel_audit.records import Ceiling, Choice, Failure, PilotRatio, Session, SessionPlan
+from kernel_audit.records import Ceiling, Choice, Failure, PilotRatio, Session, SessionPlan, digest_of
 from kernel_audit.statistics import COPY, pilot_ratio
 from kernel_audit.timing.plan import plan_session
 
@@ -41,6 +41,7 @@ class Contest:
     choices: list[Choice] = field(default_factory=list)
     session: Session | None = None
     chosen: tuple[Prepared, Prepared] | None = None
+    ablations: list[PilotRatio] = field(default_factory=list)
     lost: list[Failure] = field(default_factory=list)
 
     def sound(self, role: str) -> list[Prepared]:
@@ -102,7 +103,7 @@ class Choosing:
             for pair in _pilot_pairs(contest):
                 each = contest.timed(*pair)
                 timed.append(each)
-                plans[each.id] = contest.adjusted(self.sessions.pilot_plan(_seed(), contest.sets), pilot=True)
+                plans[each.id] = contest.adjusted(self.sessions.pilot_plan(drawn_seed(), contest.sets), pilot=True)
                 owners[each.id] = (contest, pair)
         found, lost = self._group("choosing on pilots", timed, plans)
         for name, session in found.items():
@@ -110,7 +111,7 @@ class Choosing:
             contest.pilots[f"{pair[0].name}|{pair[1].name}"] = session
         for name, text in lost.items():
             contest, pair = owners[name]
-            contest.lost.append(_lost(pair[0] if pair[1] is contest.sound("baseline")[0] else pair[1], text))
+            contest.lost.append(lost_program(pair[0] if pair[1] is contest.sound("baseline")[0] else pair[1], text))
         for contest in contests:
             _choose(contest)
 
@@ -122,7 +123,7 @@ class Choosing:
             timed.append(each)
             noise = [log for session in contest.pilots.values() for log in noise_of(session)]
             plan = plan_session(
-                seed=_seed(),
+                seed=drawn_seed(),
                 input_sets=contest.sets,
                 margin=_margin(contest.audit),
                 pilot=noise,
@@ -136,7 +137,7 @@ class Choosing:
         for name, contest in owners.items():
             contest.session = found.get(name)
             if name in lost:
-                contest.lost.append(_lost(contest.chosen[0], lost[name]))  # type: ignore[index]
+                contest.lost.append(lost_program(contest.chosen[0], lost[name]))  # type: ignore[index]
 
     def _group(
         self, what: str, timed: list[Timed], plans: dict[str, SessionPlan]
@@ -163,14 +164,20 @@ def _choose(contest: Contest) -> None:
             if each is yardstick:
                 ratios.append(PilotRatio(name=each.name, ratio=1.0, pairs=0, session=""))
                 continue
-            session = contest.pilots.get(f"{each.name}|{yardstick.name}")
-            ratio, pairs = pilot_ratio(session) if session is not None else (None, 0)
-            ratios.append(PilotRatio(name=each.name, ratio=ratio, pairs=pairs, session=session.id if session else ""))
+            ratios.append(pilot_of(each.name, contest.pilots.get(f"{each.name}|{yardstick.name}")))
         best = min(ratios, key=_by_ratio).name if ratios else programs[0].name
         contest.choices.append(Choice(role=role, chosen=best, yardstick=yardstick.name, pilots=ratios))
         chosen.append(next(each for each in programs if each.name == best))
     if contest.pilots:
         contest.chosen = (chosen[0], chosen[1])
+
+
+def pilot_of(name: str, session: Session | None) -> PilotRatio:
+    """What a pilot says of a program; without samples, nothing."""
+    if session is None:
+        return PilotRatio(name=name, ratio=None, pairs=0, session="")
+    ratio, pairs = pilot_ratio(session)
+    return PilotRatio(name=name, ratio=ratio, pairs=pairs, session=session.id, session_digest=digest_of(session))
 
 
 def _by_ratio(pilot: PilotRatio) -> float:
@@ -182,16 +189,18 @@ def _margin(audit: Audit) -> float:
     return min(max(audit.worth.margin, 0.01), 0.05)
 
 
-def _seed() -> int:
+def drawn_seed() -> int:
+    """A seed of its own for each session."""
     return secrets.randbits(48)
 
 
-def _lost(program: Any, text: str) -> Failure:
+def lost_program(program: Prepared, text: str, what: str = "no process of the session gave samples") -> Failure:
+    """The failure of a program that was to be timed."""
     return Failure(
         stage="time",
         role=program.role,
         name=program.name,
-        what="no process of the session gave samples",
+        what=what,
         expected="every process to run all its pairs",
         got=text[:600],
     )

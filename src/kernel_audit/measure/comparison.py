@@ -112,11 +112,13 @@ def target_here(platform: str, device_kind: str, count: int) -> DescribedTarget:
     return DescribedTarget(nothing, _extent(platform, count), count)
 
 
-def estimated_s(comparisons: list[Comparison], baselines: int, processes: int, pairs: int) -> float:
+def estimated_s(comparisons: list[Comparison], baselines: int, processes: int, pairs: int, ablations: int = 0) -> float:
     """Seconds that a measurement may take where nothing is known of its programs: for the plan, and for nothing else."""
-    programs = sum(len(each.configurations) + baselines for each in comparisons)
+    programs = sum(len(each.configurations) + baselines + ablations for each in comparisons)
     calls = sum(_calls(each, baselines, processes, pairs) for each in comparisons)
-    return (processes + 4) * START_S + programs * COMPILE_S * 2 + processes * 3 * len(comparisons) + calls * CALL_S
+    calls += 4 * 60 * ablations * len(comparisons)
+    starts = processes + 4 + (2 + len(comparisons) if ablations else 0)  # two of pilots, and a check of each comparison
+    return starts * START_S + programs * COMPILE_S * 2 + processes * 3 * len(comparisons) + calls * CALL_S
 
 
 def _calls(comparison: Comparison, baselines: int, processes: int, pairs: int) -> int:

@@ -18,6 +18,7 @@ import msgspec
 from kernel_audit.contract import Audit
 from kernel_audit.errors import EnvironmentFault
 from kernel_audit.matrix.laboratory import Limits
+from kernel_audit.measure.ablating import Ablating
 from kernel_audit.measure.checking import Checked, Checking
 from kernel_audit.measure.choosing import Choosing, Contest
 from kernel_audit.measure.comparison import Comparison, comparisons_of, target_here
@@ -99,7 +100,8 @@ class Measuring:
         if self.ceilings is None:
             self.progress("measuring what the device reaches", 0, None)
             self.ceilings = msgspec.convert(self._device_job("ceilings", {"target": self.target}), list[Ceiling])
-        contests = [self._contest(each) for each in self._checked(ready)]
+        checking = Checking(self.device, self.host, self.work, self.roots, self.limits, self.audit, self.target)
+        contests = [self._contest(each) for each in self._checked(checking, ready)]
         sessions = Sessions(
             self.device,
             self.work,
@@ -109,11 +111,11 @@ class Measuring:
             until_s=self.until_s,
         )
         Choosing(sessions, self.amount, self.progress).run(contests)
+        Ablating(checking, sessions, self.progress).run(contests)
         written = Written(self.audit, target.name, device, scope, dict(self.sources), self.run_id, self.ceilings)
         return [written.receipt(Observed(each), number, len(contests)) for number, each in enumerate(contests, start=1)]
 
-    def _checked(self, ready: list[Ready]) -> list[tuple[Ready, Checked]]:
-        checking = Checking(self.device, self.host, self.work, self.roots, self.limits, self.audit, self.target)
+    def _checked(self, checking: Checking, ready: list[Ready]) -> list[tuple[Ready, Checked]]:
         found = []
         for number, each in enumerate(ready):
             self.progress("checking results on the device", number, len(ready))

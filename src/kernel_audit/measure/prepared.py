@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from kernel_audit.contract import Audit, Door
+from kernel_audit.contract.ablations import twin_configurations
 from kernel_audit.errors import AuditFileError, TargetError
 from kernel_audit.matrix.laboratory import Limits
 from kernel_audit.matrix.plan import text_of
 from kernel_audit.measure.comparison import WIDE, Comparison, audit_at
-from kernel_audit.records import CPU, STEP, ProgramPlan, digest_of
-from kernel_audit.target.bench import CANDIDATE, Bench, Export, sides_of
+from kernel_audit.records import ABLATION, CPU, STEP, ProgramPlan, digest_of
+from kernel_audit.target.bench import CANDIDATE, Bench, Export, Side, configurations_for, sides_of
 from kernel_audit.target.described import DescribedTarget
 from kernel_audit.worker import Job, read_arrays
 
@@ -74,7 +75,8 @@ class Preparing:
             bench.audit = audit
         elif audit.door is not None:
             bench.audit = msgspec.structs.replace(audit, fixed={**audit.fixed, **_opened(audit.door, target.platform)})
-        exports = bench.exports(target, sides_of(audit), in_step=any(each.part == STEP for each in comparisons))
+        sides = [*sides_of(audit), *_twin_sides(bench.audit, target)]
+        exports = bench.exports(target, sides, in_step=any(each.part == STEP for each in comparisons))
         return [
             Ready(each, self._programs(target, exports, each), self._reference(audit, bench, each))
             for each in comparisons
@@ -83,22 +85,28 @@ class Preparing:
     def _programs(self, target: DescribedTarget, exports: list[Export], comparison: Comparison) -> list[Prepared]:
         found = []
         for export in (each for each in exports if each.part == comparison.part):
-            for plan in export.plans:
-                if (plan.binding, plan.mode) == (comparison.binding, comparison.mode):
-                    found.append(self._program(target, export, plan, len(comparison.configurations) > 1))
+            plans = [
+                each for each in export.plans if (each.binding, each.mode) == (comparison.binding, comparison.mode)
+            ]
+            found += [self._program(target, export, each, len(plans) > 1) for each in plans]
         return found
 
     def _program(self, target: DescribedTarget, export: Export, plan: ProgramPlan, several: bool) -> Prepared:
-        role = "candidate" if export.side.name == CANDIDATE else "baseline"
-        name = export.side.name
-        if role == "candidate" and several:
-            name = f"candidate {text_of(plan.configuration)}"
+        role = _role(self.audit, export.side)
+        name = (
+            f"{export.side.name} {text_of(plan.configuration)}" if export.side.tuned and several else export.side.name
+        )
         error = export.result.audit_error()
-        if error is not None:
+        if error is not None and (role != ABLATION or isinstance(error, AuditFileError)):
             raise error
         told = dict(export.result.steps.get(plan.key) or {})
-        if role == "candidate":
-            _refuse_interpreted(target, told, name)
+        try:
+            if role != "baseline":
+                _refuse_interpreted(target, told, name)
+        except TargetError as refusal:
+            if role != ABLATION:
+                raise
+            return Prepared(role, name, plan.configuration, None, told, f"{refusal.what}: {refusal.got}")
         if "program" not in told or "reason" in told:
             return Prepared(role, name, plan.configuration, None, told, _why(told, export))
         place = self._folder("programs") / "bytes"
@@ -144,6 +152,26 @@ class Preparing:
 
     def _folder(self, name: str) -> Path:
         return self.work / f"{name}-{next(self._numbers)}"
+
+
+def _twin_sides(audit: Audit, target: DescribedTarget) -> list[Side]:
+    """The audit's ablations, each in every configuration of the candidate: which one is chosen is not known yet."""
+    configurations = configurations_for(audit, target)
+    return [
+        Side(
+            each.name,
+            each.function or audit.candidate,
+            tuned=True,
+            configurations=tuple(twin_configurations(each, configurations)),
+        )
+        for each in audit.ablations
+    ]
+
+
+def _role(audit: Audit, side: Side) -> str:
+    if side.name == CANDIDATE:
+        return "candidate"
+    return ABLATION if any(each.name == side.name for each in audit.ablations) else "baseline"
 
 
 def _opened(door: Door, platform: str) -> dict[str, Any]:

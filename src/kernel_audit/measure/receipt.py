@@ -85,6 +85,7 @@ class Written:
             verdict=verdict,
             choices=contest.choices if session is not None else [],
             pilots=list(contest.pilots.values()) if session is not None else [],
+            ablations=contest.ablations,
             ceilings=self.ceilings,
             achieved=self._achieved(contest, verdict),
             memory=[memory for each in timed if (memory := _memory(contest, each)) is not None],

@@ -51,6 +51,11 @@ class Sessions:
         self.deadline_s, self.busy_share = deadline_s, busy_share
         self._numbers, self._until_s = itertools.count(), until_s
 
+    @property
+    def spent(self) -> bool:
+        """Whether the time for the measurement is over: no further process is started."""
+        return time.monotonic() > self._until_s
+
     def run(
         self,
         timed: Sequence[Timed],
@@ -63,7 +68,7 @@ class Sessions:
         told: dict[str, list[dict[str, Any]]] = {each.id: [] for each in timed}
         lost: dict[str, list[str]] = {each.id: [] for each in timed}
         for index in range(processes):
-            if time.monotonic() > self._until_s:  # known before any result: what is not started is lost, and told
+            if self.spent:  # known before any result: what is not started is lost, and told
                 for each in timed:
                     lost[each.id].append(f"process {index}: not started, the time for the measurement was spent")
                 continue

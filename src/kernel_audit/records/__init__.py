@@ -55,6 +55,7 @@ from kernel_audit.records.profile import (
 )
 from kernel_audit.records.programs import CaptureRecord, Kernel
 from kernel_audit.records.receipts import (
+    ABLATION,
     BOUNDARY,
     BOUNDARY_POLICY,
     CPU,
@@ -126,6 +127,7 @@ from kernel_audit.records.workload import (
 )
 
 __all__ = [
+    "ABLATION",
     "AWAIT",
     "BASELINE",
     "BOUNDARY",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernel_audit.records.canonical import Record, digest_of
-from kernel_audit.records.timing import Choice, Session, TimingVerdict
+from kernel_audit.records.timing import Choice, PilotRatio, Session, TimingVerdict
 
 RECEIPT, FAILURE = "receipt", "failure"
 RECEIPT_KINDS = (RECEIPT, FAILURE)
@@ -17,6 +17,9 @@ PROGRAM, STEP = "program", "step"
 RECEIPT_PARTS = (PROGRAM, STEP)
 CPU = "cpu"  # the target of sessions that may claim nothing about a target
 HOST = "host"  # whose failure it was, where neither program ran
+ABLATION = (
+    "ablation"  # the role of a twin of the candidate with one optimisation off: no failure of it is the candidate's
+)
 
 BOUNDARY = (
     "from logical operands already placed on the device to a complete, synchronised logical output; padding, call and cropping "
@@ -111,7 +114,7 @@ class PeakMemory(Record, kw_only=True):
 
 
 class Failure(Record, kw_only=True):
-    """What failed on the target. `role` is "candidate", "baseline" or "host"; `name` is that of the program."""
+    """What failed on the target. `role` is "candidate", "baseline", "ablation" or "host"; `name` is that of the program."""
 
     stage: str
     role: str
@@ -129,7 +132,9 @@ class Receipt(Record, kw_only=True):
     that is left out is missed. `contract` is the digest of the audit. `part` is "program" for the kernel alone, "step" for the
     complete step. `sources` are the judged files by label. `precision` is that of the contract and of JAX. `candidates` are
     the configurations that were tried and `baselines` the names, those that failed among them; `choices` say how the two sides
-    were chosen among several, `pilots` holds the sessions that they were chosen on. `compile_s` by role, cold.
+    were chosen among several, `pilots` holds the sessions that they were chosen on, and those of the twins. `compile_s` by
+    role, cold. `ablations` begins with the candidate that was chosen; its twins follow, in its configuration, each against the
+    yardstick of the choices. They decide nothing. Empty where the audit names none, or none could be timed.
     """
 
     schema: str = "kernel-audit/receipt/1"
@@ -161,6 +166,7 @@ class Receipt(Record, kw_only=True):
     verdict: TimingVerdict | None = None
     choices: list[Choice] = []
     pilots: list[Session] = []
+    ablations: list[PilotRatio] = []
     ceilings: list[Ceiling] = []
     achieved: list[Achieved] = []
     memory: list[PeakMemory] = []

@@ -153,13 +153,15 @@ class Session(Record, kw_only=True):
 class PilotRatio(Record, kw_only=True):
     """One program in a pilot against the yardstick: median of pair ratios, None where no pair counted.
 
-    `session` is the id of the pilot, empty for the yardstick itself.
+    `session` is the id of the pilot, empty for the yardstick itself. `session_digest` is that of the pilot's whole record, so
+    that no sample of it can be another; a choice may leave it empty.
     """
 
     name: str
     ratio: float | None
     pairs: int
     session: str
+    session_digest: str = ""
 
 
 class Choice(Record, kw_only=True):

@@ -9,6 +9,8 @@ from typing import Any
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import AWAIT, LEVELS, Cell, Decision, Finding
 from kernel_audit.report import phrases
+from kernel_audit.report.ablations import SCOPE as ABLATION_SCOPE
+from kernel_audit.report.ablations import ablation_rows
 from kernel_audit.report.complexity import complexity
 from kernel_audit.report.decision_figure import DECISION, ON_TARGET
 from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, precision_gaps
@@ -109,6 +111,8 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "workload": _workload(evidence),
         "profile": profile_lines(evidence.profile) if evidence.profile is not None else [],
         "receipts": receipt_rows(evidence),
+        "ablations": ablation_rows(evidence),
+        "ablation_scope": ABLATION_SCOPE,
         "decision_scope": ON_TARGET,
         "steps_beside": step_rows_of(evidence),
         "steps_about": ABOUT,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import LEVELS, Cell, Decision, Finding
+from kernel_audit.report.ablations import ablation_texts
 from kernel_audit.report.figures import SCOPE, precision_gaps
 from kernel_audit.report.phrases import (
     LEVEL_WORDS,
@@ -75,6 +76,7 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         *_workload_blocks(evidence),
         *_profile_blocks(evidence),
         *([_section("Receipts", _receipt_lines(evidence), "")] if evidence.receipts else []),
+        *([_section("Ablations", texts)] if (texts := ablation_texts(evidence)) else []),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"

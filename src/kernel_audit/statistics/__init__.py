@@ -12,7 +12,7 @@ from kernel_audit.statistics.ratios import clock_doubt, log_ratios
 from kernel_audit.statistics.recomputed import recomputed_differences
 from kernel_audit.statistics.resampling import Interval, difference_interval, share_interval
 from kernel_audit.statistics.roofline import attainable_per_s, balance, intensity
-from kernel_audit.statistics.session_verdict import session_verdict
+from kernel_audit.statistics.session_verdict import refusals, session_verdict
 from kernel_audit.statistics.step_estimate import (
     AGREES,
     LESS,
@@ -61,6 +61,7 @@ __all__ = [
     "ratio_interval",
     "ratio_noise",
     "recomputed_differences",
+    "refusals",
     "robust_cv",
     "session_verdict",
     "share_interval",

@@ -44,7 +44,7 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
     session refused: then no time of it is reported.
     """
     margin = session.plan.margin if margin is None else margin
-    refused = _refusals(session)
+    refused = refusals(session)
     comparison = _valid(session, lambda each: each.comparison)
     control = _valid(session, lambda each: each.control)
     if refused or not _enough(comparison) or not _enough(control):
@@ -98,7 +98,7 @@ def _needed(logs: list[np.ndarray], margin: float) -> int | None:
     return pairs_needed(ratio_noise(logs), margin, max(len(logs), LEAST_PROCESSES))
 
 
-def _refusals(session: Session) -> tuple[str, ...]:
+def refusals(session: Session) -> tuple[str, ...]:
     """Codes that forbid to report any time of this session."""
     codes = []
     checks = [check for each in session.processes for check in each.checks]

@@ -146,6 +146,7 @@ class _Exporter:
                     "body": bodies.get(each.path),
                     "found": False,
                     "live": alive,
+                    "authored_interpret": each.authored_interpret,
                     "programs": (known.programs if known else None) or counted,
                     "bytes_moved": known.moved if known else None,
                     "bytes_claimed": known.claimed if known else None,

@@ -130,6 +130,26 @@ def test_a_plan_is_listed_without_a_device(home: Path):
     assert planned["about_s"] > 0 and len(planned["comparisons"]) == 4
 
 
+def test_a_plan_counts_the_twins_of_the_candidate(tmp_path: Path):
+    lines = [
+        "from kernel_audit import audit, step_time",
+        "def plain(x): return x + x",
+        "def twice(x, *, buffers=2): return 2 * x",
+        "def flat(x): return 2 * x",
+        'stated = {"args": ["x: f32[m=8]"], "worth": step_time(None, 0.02), "targets": ["gpu:h200"], "baselines": [plain]}',
+        'audit(name="without", candidate=twice, **stated)',
+        'audit(name="with", candidate=twice, ablations={"flat": flat, "one-buffer": {"buffers": 1}}, **stated)',
+    ]
+    (tmp_path / "own.py").write_text("\n".join(lines))
+    options = ["--target", "gpu", "--dry-run"]
+    assert "1 candidates, 1 baselines, 2 ablations" in measure(tmp_path, ["own.py:with", *options], {}).stdout
+    without, twins = (
+        json.loads(measure(tmp_path, [f"own.py:{name}", *options, "--json"], {}).stdout) for name in ("without", "with")
+    )
+    assert (without["ablations"], twins["ablations"]) == ([], ["flat", "one-buffer"])
+    assert twins["about_s"] > without["about_s"]
+
+
 @pytest.mark.slow
 def test_python_refuses_as_the_command_does(tmp_path: Path):
     from kernel_audit.measure import Measuring

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from sample_evidence import replaced
-from sample_receipts import changed, measured
+from sample_receipts import changed, failed, measured
 from sample_target_codes import KEPT, SHOWN, no_step, with_worth
 
 from kernel_audit.decision import decide, exit_code, reasons
@@ -33,6 +33,15 @@ def test_a_boundary_of_another_kind_is_refused_by_name():
     evidence = changed(KEPT, boundary=other, session=session, verdict=session_verdict(session))
     assert "receipt-other-boundary" in codes(evidence) and decide(evidence).decision == AWAIT
     assert "receipt-altered" in codes(changed(KEPT, boundary=other))
+
+
+@pytest.mark.parametrize("stage", ["export", "run", "compare", "time"])
+def test_a_twin_that_fails_changes_no_finding(stage: str):
+    lost = KEPT
+    for place in range(len(KEPT.receipts)):
+        lost = failed(lost, place, "ablation", stage=stage, all_lost=False)
+    before, after = decide(KEPT), decide(lost)
+    assert (after.decision, [each.code for each in after.findings]) == (KEEP, [each.code for each in before.findings])
 
 
 def test_what_is_kept_says_on_which_device_and_by_what():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,7 +109,7 @@ def test_a_campaign_keeps_to_its_budget_and_says_what_it_left_out(pool: Pool, tm
     assert note.startswith("axpy-gpu (float32): left out") and f"of {300 - clock[0]:.0f} s that were left" in note
     assert read_receipts(tmp_path / "out" / "gpu-h200") == receipts
     said = (tmp_path / "out" / "summary.txt").read_text()
-    assert "bias-relu-gpu program float32: faster, 0.8" in said and "left out" in said
+    assert re.match(r"bias-relu-gpu program float32: faster, 0\.(79|80)", said) and "left out" in said
 
 
 @pytest.mark.slow
