@@ -19,7 +19,7 @@ def command(bundle: Path, html: Path | None, as_json: bool) -> None:
     from kernel_audit.errors import BundleError
     from kernel_audit.evidence import read_bundle
     from kernel_audit.records import encode
-    from kernel_audit.report import full_text, precision_gap_figure, render_page, workload_figures
+    from kernel_audit.report import all_figures, full_text, render_page
 
     evidence, decision = read_bundle(bundle)
     if encode(decide(evidence)) != encode(decision):
@@ -40,9 +40,7 @@ def command(bundle: Path, html: Path | None, as_json: bool) -> None:
                 expected="a file outside: bundles are written once",
                 got=f"a file in {bundle}",
             )
-        page = render_page(
-            evidence, decision, {**precision_gap_figure(evidence), **workload_figures(evidence)}, kept_sources(bundle)
-        )
+        page = render_page(evidence, decision, all_figures(evidence), kept_sources(bundle))
         try:
             html.write_bytes(page)
         except OSError as error:

@@ -11,7 +11,7 @@ from kernel_audit.decision import decide, verify
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import bundle_digest, read_bundle, read_receipts, write_bundle
 from kernel_audit.records import Receipt, receipt_name
-from kernel_audit.report import decision_figure, precision_gap_figure, render_page
+from kernel_audit.report import all_figures, render_page
 
 
 def add_receipts(bundle: Path, folder: Path, out: Path) -> Answer:
@@ -43,7 +43,7 @@ def add_receipts(bundle: Path, folder: Path, out: Path) -> Answer:
     everything: dict[str, Receipt] = {receipt_name(each): each for each in (*evidence.receipts, *mine)}
     evidence = replace(evidence, receipts=[everything[name] for name in sorted(everything)])
     decision = decide(evidence)
-    figures = {**precision_gap_figure(evidence), **decision_figure(evidence)}
+    figures = all_figures(evidence)
     sources = {label: (bundle / "sources" / label).read_bytes() for label in evidence.frozen.sources}
     page = render_page(evidence, decision, figures, sources)
     write_bundle(evidence, decision, sources, figures, page, out, parent_digest=bundle_digest(bundle))

@@ -17,7 +17,7 @@ from kernel_audit.decision import decide
 from kernel_audit.errors import AuditError, BundleError, InternalError
 from kernel_audit.evidence import as_read, write_bundle
 from kernel_audit.matrix.check import Progress
-from kernel_audit.report import decision_figure, precision_gap_figure, render_page, workload_figures
+from kernel_audit.report import all_figures, render_page
 from kernel_audit.worker.scratch import scratch_folder
 
 
@@ -56,7 +56,7 @@ def run(question: Question, out: Path, progress: Progress, *, resume: bool = Fal
             shutil.rmtree(unfinished, ignore_errors=True)
         evidence, sources = as_read(seen.evidence), seen.sources
         decision = decide(evidence)
-        figures = {**precision_gap_figure(evidence), **workload_figures(evidence), **decision_figure(evidence)}
+        figures = all_figures(evidence)
         page = render_page(evidence, decision, figures, sources)
         write_bundle(evidence, decision, sources, figures, page, out, traces=seen.traces)
         shutil.rmtree(work, ignore_errors=True)

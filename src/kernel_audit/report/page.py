@@ -16,6 +16,8 @@ from kernel_audit.report.decision_figure import DECISION, ON_TARGET
 from kernel_audit.report.figures import AXIS, PRECISION_GAP, SCOPE, TITLE, precision_gaps
 from kernel_audit.report.profile import profile_lines
 from kernel_audit.report.receipts import receipt_rows
+from kernel_audit.report.roofline import RooflineFigure, point_texts, rooflines
+from kernel_audit.report.step_rows import ABOUT, step_rows_of
 from kernel_audit.report.svg import embedded
 from kernel_audit.report.tables import control_rows, counts_of, kernel_rows, matrix_table
 from kernel_audit.report.without_device import compiled_tables, read_rows
@@ -34,7 +36,7 @@ def render_page(
 ) -> bytes:
     """The page as UTF-8. It loads nothing, runs nothing and can be printed.
 
-    `figures` are those of `precision_gap_figure` and `workload_figures`, `sources` the judged sources by label: without them
+    `figures` are those of `all_figures`, `sources` the judged sources by label: without them
     their lines are not counted. The same records give the same bytes. No text of a record can become markup.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -61,6 +63,7 @@ def render_page(
     view["decision_drawing"] = None
     if view["receipts"] and (drawn := figures.get(f"{DECISION}.svg")):
         view["decision_drawing"] = Markup(embedded(drawn, f"Ratios with their intervals. {ON_TARGET}."))
+    view["rooflines"] = [_roofline(each, figures.get(f"{each.name}.svg")) for each in rooflines(evidence)]
     return environment.get_template("report.html.j2").render(view).encode()
 
 
@@ -111,8 +114,18 @@ def _view(evidence: Evidence, decision: Decision, sources: Mapping[str, bytes] |
         "ablations": ablation_rows(evidence),
         "ablation_scope": ABLATION_SCOPE,
         "decision_scope": ON_TARGET,
+        "steps_beside": step_rows_of(evidence),
+        "steps_about": ABOUT,
         "complexity": complexity(evidence, sources),
     }
+
+
+def _roofline(data: RooflineFigure, picture: bytes | None) -> dict[str, Any]:
+    """A figure with its data; no drawing where there is no point, or none was handed over."""
+    from markupsafe import Markup
+
+    texts = "; ".join(point_texts(data))
+    return {"data": data, "drawing": Markup(embedded(picture, texts)) if picture and data.points else None}
 
 
 def _workload(evidence: Evidence) -> dict[str, Any] | None:

@@ -23,6 +23,8 @@ from kernel_audit.report.phrases import (
 )
 from kernel_audit.report.profile import profile_lines
 from kernel_audit.report.receipts import receipt_texts
+from kernel_audit.report.roofline import not_drawn_texts
+from kernel_audit.report.step_rows import step_row_texts
 from kernel_audit.report.tables import control_rows, matrix_table
 from kernel_audit.report.without_device import compiled_texts, read_texts
 from kernel_audit.report.workload import drawing_lines, workload_texts
@@ -73,7 +75,7 @@ def full_text(evidence: Evidence, decision: Decision) -> str:
         _section("Compiled for described devices: nothing ran", compiled_texts(evidence), "Nothing was compiled."),
         *_workload_blocks(evidence),
         *_profile_blocks(evidence),
-        *([_section("Receipts", receipt_texts(evidence), "")] if evidence.receipts else []),
+        *([_section("Receipts", _receipt_lines(evidence), "")] if evidence.receipts else []),
         *([_section("Ablations", texts)] if (texts := ablation_texts(evidence)) else []),
         _section("Prediction", [f"predicted: {audit.prediction or 'nothing'}", f"found: {decision.summary}"]),
     ]
@@ -87,6 +89,10 @@ def _workload_blocks(evidence: Evidence) -> list[list[str]]:
         return []
     title = "The complete step on logical devices: values, no times"
     return [_section(title, workload_texts(record)), ["A partition, drawn", *drawing_lines(record)]]
+
+
+def _receipt_lines(evidence: Evidence) -> list[str]:
+    return [*receipt_texts(evidence), *step_row_texts(evidence), *not_drawn_texts(evidence)]
 
 
 def _profile_blocks(evidence: Evidence) -> list[list[str]]:

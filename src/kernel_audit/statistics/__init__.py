@@ -3,7 +3,7 @@
 No JAX; NumPy is imported where it is used. `session_verdict` is the way from a session's raw samples to what it says.
 """
 
-from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_per_s, pilot_ratio
+from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_per_s, largest_ceiling, pilot_ratio
 from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
 from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, needed_speedup, speedup_limit
@@ -11,12 +11,26 @@ from kernel_audit.statistics.pairs_needed import RatioNoise, pairs_needed, ratio
 from kernel_audit.statistics.ratios import clock_doubt, log_ratios
 from kernel_audit.statistics.recomputed import recomputed_differences
 from kernel_audit.statistics.resampling import Interval, difference_interval, share_interval
+from kernel_audit.statistics.roofline import attainable_per_s, balance, intensity
 from kernel_audit.statistics.session_verdict import refusals, session_verdict
+from kernel_audit.statistics.step_estimate import (
+    AGREES,
+    LESS,
+    MORE,
+    StepEstimate,
+    as_interval,
+    beside_estimate,
+    step_estimate,
+    step_ratio,
+)
 from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
 
 __all__ = [
+    "AGREES",
     "COPY",
+    "LESS",
+    "MORE",
     "PRODUCT",
     "Crossing",
     "Crossover",
@@ -24,13 +38,20 @@ __all__ = [
     "RatioInterval",
     "RatioNoise",
     "Soundness",
+    "StepEstimate",
     "achieved",
+    "as_interval",
+    "attainable_per_s",
+    "balance",
+    "beside_estimate",
     "ceiling_per_s",
     "clock_doubt",
     "conditional_speedup",
     "crossover",
     "difference_interval",
+    "intensity",
     "judge",
+    "largest_ceiling",
     "log_ratios",
     "median",
     "needed_speedup",
@@ -45,4 +66,6 @@ __all__ = [
     "session_verdict",
     "share_interval",
     "speedup_limit",
+    "step_estimate",
+    "step_ratio",
 ]

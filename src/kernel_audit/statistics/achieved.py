@@ -18,6 +18,11 @@ def ceiling_per_s(work: float, samples_s: Sequence[float]) -> float:
     return work / median(samples_s)
 
 
+def largest_ceiling(ceilings: Iterable[Ceiling], kind: str, dtype: str | None = None) -> float | None:
+    """The largest of a kind, and of `dtype` where one is named: bytes or operations a second. None where none was measured."""
+    return max((each.per_s for each in ceilings if each.kind == kind and dtype in (None, each.dtype)), default=None)
+
+
 def achieved(
     verdict: TimingVerdict,
     *,
@@ -31,8 +36,7 @@ def achieved(
     A share is of the largest ceiling of its kind, for products among those of `dtype`.
     """
     known = list(ceilings)
-    copy = max((each.per_s for each in known if each.kind == COPY), default=None)
-    product = max((each.per_s for each in known if each.kind == PRODUCT and each.dtype == dtype), default=None)
+    copy, product = largest_ceiling(known, COPY), largest_ceiling(known, PRODUCT, dtype)
     found = []
     for side in verdict.sides:
         if side.median_s <= 0:

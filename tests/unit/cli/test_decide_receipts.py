@@ -43,9 +43,12 @@ def test_a_new_bundle_names_its_parent_and_keeps(old: Path, tmp_path: Path):
     assert done.stdout.startswith("decision   keep")
     assert read_manifest(tmp_path / "new").predicate.parent == bundle_digest(old)
     assert (tmp_path / "new" / "figures" / "decision.svg").is_file()
+    assert (tmp_path / "new" / "figures" / "roofline-tpu-v5-lite.json").is_file()
     assert run("verify", tmp_path / "new").returncode == 0
     page = (tmp_path / "new" / "report.html").read_text()
     assert '<section id="receipts">' in page and "Ratios with their intervals" in page
+    assert run("report", tmp_path / "new", "--html", tmp_path / "again.html").returncode == 0
+    assert (tmp_path / "again.html").read_text() == page
     assert "program, float32, tpu:v5e (TPU v5 lite): faster" in " ".join(run("report", tmp_path / "new").stdout.split())
     assert {each: each.read_bytes() for each in old.rglob("*") if each.is_file()} == before
 
