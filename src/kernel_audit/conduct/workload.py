@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from kernel_audit.records import Aggregation, HostCheck, ProcessesRun, StepParti
 from kernel_audit.worker import read_arrays
 from kernel_audit.workload.exhibit import aggregation_exhibit
 from kernel_audit.workload.inputs import RULE
-from kernel_audit.workload.judging import judged_run, ungiven_run
+from kernel_audit.workload.judging import gathered_whole, judged_run, ungiven_run
 
 WORKLOAD_PRELOAD = ("kernel_audit.workload.host_job", "kernel_audit.workload.step_job")
 OVER_PROCESSES = "data=8/13"
@@ -158,19 +157,19 @@ def _finished(done: Done) -> Done:
     return done
 
 
-def _runs(
-    workload: Workload, side: StepSide, done: Done, reference: Done, cut: Iterable[StepPartition]
-) -> list[StepRun]:
+def _runs(workload: Workload, side: StepSide, done: Done, reference: Done, cut: list[StepPartition]) -> list[StepRun]:
     found = []
     inputs = reference.result.steps["check"]["inputs"]
+    whole = gathered_whole(workload, cut, done.result.steps, side.binding)
     for partition in cut:
+        about = {**side.about, "gathered": whole.get(partition.name, [])}
         told = done.result.steps.get(partition.name)
         if told is None:
-            found.append(ungiven_run(partition, done.result, side.about))
+            found.append(ungiven_run(partition, done.result, about))
             continue
         observed = read_arrays(done.folder, partition.name)
         expected = read_arrays(reference.folder, partition.name) if workload.host else {}
-        found.append(judged_run(workload, partition, told, observed, expected, inputs, side.about))
+        found.append(judged_run(workload, partition, told, observed, expected, inputs, about))
     return found
 
 
