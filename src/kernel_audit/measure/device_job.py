@@ -90,20 +90,18 @@ def check_programs(
     wanted = {name: expected(reference, given, large=large) for name, given in operands.items()}
     others = {} if large else {name: _operands(contract, dims, binding, name) for name in fixtures}
     steps.begin("inputs")
-    digests = {
-        name: digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given]) for name, given in others.items()
-    }
-    digests |= {
-        f"normal-{name}": digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given])
-        for name, given in operands.items()
-    }
-    steps.finish("inputs", digests)
+    drawn_operands = {**others, **{f"normal-{name}": given for name, given in operands.items()}}
+    steps.finish("inputs", {name: _digest(given) for name, given in drawn_operands.items()})
     for each in programs:
         steps.begin(each["id"])
         told, arrays = _checked(each, operands, wanted, others)
         steps.finish(each["id"], told, arrays)
         if told.get("failed", {}).get("stage") == "run":
             return
+
+
+def _digest(given: Any) -> str:
+    return digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given])
 
 
 def _operands(contract: Audit, dims: dict[str, int], binding: dict[str, str], family: str) -> list[Any]:
