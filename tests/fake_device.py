@@ -36,13 +36,15 @@ BASE_S = 1e-3
 class FakeDevice:
     """`ratios` gives a candidate's time as a multiple of the first baseline's by a part of its name, `failing` are names of
     programs that fail, `wrong` of those whose results differ, `jobs` what was asked. `dies`: in these steps the process
-    ends. `errors`: how far results are from the reference, by a part of the program's name; 1.0 is as far as zeros would be."""
+    ends. `breaks`: these programs fail, and whatever comes after them in their process does, too. `errors`: how far results
+    are from the reference, by a part of the program's name; 1.0 is as far as zeros would be."""
 
     ratios: dict[str, float] = field(default_factory=dict)
     failing: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     dies: tuple[str, ...] = ()
     errors: dict[str, float] = field(default_factory=dict)
+    breaks: tuple[str, ...] = ()
     seconds: Callable[[str], None] = lambda name: None
     jobs: list[str] = field(default_factory=list)
 
@@ -87,12 +89,17 @@ class FakeDevice:
     ) -> None:
         contract = msgspec.convert(audit, Audit)
         results = [_of(each, dims, binding) for each in contract.results]
+        told.begin("inputs")
+        told.finish("inputs", {name: digest_bytes(name.encode()) for name in [*fixtures, "normal-0"]})
+        broken = False
         for each in programs:
             told.begin(each["id"])
             if each["name"] in self.dies:
                 raise Died
-            if each["name"] in self.failing:
-                told.finish(each["id"], {"failed": {"stage": "run", "got": "XlaRuntimeError: INTERNAL"}})
+            broken = broken or each["name"] in self.breaks
+            if broken or each["name"] in self.failing:
+                got = "XlaRuntimeError: CUDA_ERROR_ILLEGAL_ADDRESS" if broken else "XlaRuntimeError: INTERNAL"
+                told.finish(each["id"], {"failed": {"stage": "run", "got": got}})
                 continue
             sidecar, _bytes = unpack(Path(each["place"]).read_bytes())
             exported = digest_bytes(Path(each["place"]).read_bytes())
@@ -117,8 +124,6 @@ class FakeDevice:
                 "scales": [[1.0] * len(results)],
             }
             told.finish(each["id"], value, arrays)
-        told.begin("inputs")
-        told.finish("inputs", {name: digest_bytes(name.encode()) for name in [*fixtures, "normal-0"]})
 
     def _time_comparisons(
         self, told: Any, *, comparisons: list[dict[str, Any]], index: int, target: str, busy_share: float

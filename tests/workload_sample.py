@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+from sample_evidence import small_audit
 
+from kernel_audit.contract.step_partitions import partitions
+from kernel_audit.contract.step_sides import sides_of
 from kernel_audit.evidence import Evidence
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.records import (
@@ -23,6 +26,7 @@ from kernel_audit.records import (
 )
 
 PARTITION = StepPartition(name="data=2/3+5", mesh={"data": 2}, counts=[3, 5], rows=5, whole=False)
+PARTITIONS = partitions(1000, quick=True)
 OPERANDS = [
     PlacedArray(
         name="X",
@@ -40,7 +44,7 @@ def run(**changes: Any) -> StepRun:
     """A right run of the workload's own step, with changes."""
     fields: dict[str, Any] = {
         "partition": PARTITION.name,
-        "side": "twice",
+        "side": "fused",
         "dtype": "float32",
         "outcome": "right",
         "errors": [StepErrors(loss=1e-7, gradient=2e-7, state=3e-7)] * 5,
@@ -54,8 +58,18 @@ def run(**changes: Any) -> StepRun:
     return StepRun(**{**fields, **changes})
 
 
+def whole() -> list[StepRun]:
+    """Every run that the audit "doubling" plans on few partitions, all of them right."""
+    audit = small_audit()
+    workload = BUILT_IN["regression"].workload
+    assert workload is not None
+    return [
+        run(**side.about, partition=each.name) for side in sides_of(audit, workload) for each in side.of(PARTITIONS)
+    ]
+
+
 def record(*runs: StepRun, **changes: Any) -> WorkloadRecord:
-    """The record of an audit called "doubling"; without runs: one of a baseline and one of the candidate."""
+    """The record of an audit called "doubling"; without runs: every planned one, right."""
     workload = BUILT_IN["regression"].workload
     assert workload is not None
     fields: dict[str, Any] = {
@@ -71,8 +85,8 @@ def record(*runs: StepRun, **changes: Any) -> WorkloadRecord:
         "parameters": "float32",
         "output": "float32",
         "reference": HostCheck(independent=True, rule="as drawn", slope_error=1e-10, additivity_error=1e-16),
-        "partitions": [PARTITION],
-        "runs": list(runs) or [run(), run(side="candidate")],
+        "partitions": PARTITIONS,
+        "runs": list(runs) or whole(),
         "aggregation": [
             Aggregation(
                 counts=[3, 5],
@@ -86,7 +100,7 @@ def record(*runs: StepRun, **changes: Any) -> WorkloadRecord:
         ],
         "processes": [
             ProcessesRun(
-                side="twice",
+                side="fused",
                 partition=PARTITION.name,
                 processes=2,
                 devices_each=4,

@@ -19,4 +19,4 @@ WRONG = {
     "multiplied_mask": "padding-leak",
     "local_batch": "gradient-of-the-local-batch",
 }
-RIGHT = ("right_step", "permuted_examples", "other_partition", "counted_weights")
+RIGHT = ("right_step", "permuted_examples", "other_partition", "counted_weights", "gathered_sums", "gathered_gradients")

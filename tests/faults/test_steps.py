@@ -57,3 +57,16 @@ def test_a_right_step_is_not_accused(name: str, trials: StepTrials) -> None:
     assert not _broken(decision)
     assert decision.decision == AWAIT
     assert {each.outcome for each in record.runs} == {"right"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gathered_sums", "gathered_gradients"])
+def test_what_a_step_gathers_that_is_no_operand_is_not_accused_on_any_partition(
+    name: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """With one row a device there are as many losses as examples, and as many numbers in all gradients as in all rows."""
+    trials = StepTrials(tmp_path_factory.mktemp("all"), quick=False)
+    record, decision = trials.as_candidates(name)
+    trials.close()
+    assert not _broken(decision)
+    assert {each.outcome for each in record.runs} == {"right"} and not any(each.gathered for each in record.runs)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from kernel_audit.conduct.processes import DEADLINE_S, run_processes
-from kernel_audit.contract import Audit, FunctionRef, TargetTuning, Workload
+from kernel_audit.contract import Audit, FunctionRef, Workload
+from kernel_audit.contract.step_partitions import MOST_DEVICES, partitions
+from kernel_audit.contract.step_sides import CANDIDATE, StepSide, sides_of
 from kernel_audit.errors import AuditFileError
 from kernel_audit.matrix.check import Progress
 from kernel_audit.matrix.laboratory import Done, Laboratory
@@ -20,33 +20,13 @@ from kernel_audit.records import Aggregation, HostCheck, ProcessesRun, StepParti
 from kernel_audit.worker import read_arrays
 from kernel_audit.workload.exhibit import aggregation_exhibit
 from kernel_audit.workload.inputs import RULE
-from kernel_audit.workload.judging import judged_run, ungiven_run
-from kernel_audit.workload.partitions import MOST_DEVICES, QUICK, partitions
+from kernel_audit.workload.judging import gathered_whole, judged_run, ungiven_run
 
 WORKLOAD_PRELOAD = ("kernel_audit.workload.host_job", "kernel_audit.workload.step_job")
-CANDIDATE = "candidate"
 OVER_PROCESSES = "data=8/13"
 _JAX = {"jax_num_cpu_devices": MOST_DEVICES}
 SLOPE_BOUND = 1e-5
 ADDITIVITY_BOUND = 1e-9
-
-
-@dataclass(frozen=True)
-class StepSide:
-    """A function in a step: `name` "candidate" or a baseline's, `owner` whose step it is, "workload" or "candidate"."""
-
-    name: str
-    function: FunctionRef
-    step: FunctionRef
-    owner: str
-    binding: dict[str, str]
-    configuration: dict[str, Any] = field(default_factory=dict)
-    fixed: dict[str, Any] = field(default_factory=dict)
-    quick: bool = False
-
-    @property
-    def dtype(self) -> str:
-        return ",".join(self.binding.values()) or "float32"
 
 
 def examine_workload(
@@ -82,7 +62,7 @@ def examine_workload(
     runs: list[StepRun] = []
     for number, (side, future) in enumerate(running, start=1):
         reference = references[msgspec.json.encode(side.binding)]
-        runs += _runs(workload, side, future.result(), reference, _of_side(cut, side))
+        runs += _runs(workload, side, future.result(), reference, side.of(cut))
         progress("the complete step on logical devices", number, len(sides))
     return WorkloadRecord(
         audit=audit.name,
@@ -125,36 +105,6 @@ def _over_processes(
     )
 
 
-def sides_of(audit: Audit, workload: Workload) -> list[StepSide]:
-    """The first baseline in the workload's step; the candidate in each dtype, in its own step where it has one; and its other
-    forms, on few partitions."""
-    bindings = audit.dtype_bindings()
-    found = [StepSide(each.name, each.function, workload.step, "workload", bindings[0]) for each in audit.baselines[:1]]
-    owner = CANDIDATE if workload.candidate_step is not None else "workload"
-    step = workload.candidate_step or workload.step
-    forms = _forms(audit)
-    for binding in bindings:
-        found.append(StepSide(CANDIDATE, audit.candidate, step, owner, binding, forms[0], audit.fixed))
-    for form in forms[1:]:
-        found.append(StepSide(CANDIDATE, audit.candidate, step, owner, bindings[0], form, audit.fixed, quick=True))
-    return found
-
-
-def _forms(audit: Audit) -> list[dict[str, Any]]:
-    """The first configuration, and the first of each product of tuning that is for other targets."""
-    products = audit.tuning if isinstance(audit.tuning, list) else []
-    firsts = [_first(each) for each in products] or audit.configurations()[:1] or [{}]
-    return [each for index, each in enumerate(firsts) if each not in firsts[:index]]
-
-
-def _first(product: TargetTuning) -> dict[str, Any]:
-    return {name: choices[0] for name, choices in product.choices.items()}
-
-
-def _of_side(cut: list[StepPartition], side: StepSide) -> list[StepPartition]:
-    return [each for each in cut if not side.quick or each.name in QUICK]
-
-
 def _started_host(
     laboratory: Laboratory, audit: Audit, binding: dict[str, str], cut: list[StepPartition]
 ) -> Future[Done]:
@@ -185,7 +135,7 @@ def _started(laboratory: Laboratory, audit: Audit, side: StepSide, cut: list[Ste
         "keywords": {**side.fixed, **side.configuration},
         "step": msgspec.to_builtins(side.step),
         "binding": side.binding,
-        "partitions": msgspec.to_builtins(_of_side(cut, side)),
+        "partitions": msgspec.to_builtins(side.of(cut)),
     }
     function = "kernel_audit.workload.step_job:run_steps"
     return laboratory.start(laboratory.run, f"step-{side.name}", function, arguments, jax_config=_JAX, reference=ours)
@@ -207,13 +157,12 @@ def _finished(done: Done) -> Done:
     return done
 
 
-def _runs(
-    workload: Workload, side: StepSide, done: Done, reference: Done, cut: Iterable[StepPartition]
-) -> list[StepRun]:
-    about = {"side": side.name, "step": side.owner, "dtype": side.dtype, "configuration": side.configuration}
+def _runs(workload: Workload, side: StepSide, done: Done, reference: Done, cut: list[StepPartition]) -> list[StepRun]:
     found = []
     inputs = reference.result.steps["check"]["inputs"]
+    whole = gathered_whole(workload, cut, done.result.steps, side.binding)
     for partition in cut:
+        about = {**side.about, "gathered": whole.get(partition.name, [])}
         told = done.result.steps.get(partition.name)
         if told is None:
             found.append(ungiven_run(partition, done.result, about))
@@ -256,4 +205,4 @@ def _exhibit(workload: Workload, done: Done, cut: list[StepPartition]) -> list[A
     ]
 
 
-__all__ = ["WORKLOAD_PRELOAD", "StepSide", "examine_workload", "reference_of", "sides_of"]
+__all__ = ["WORKLOAD_PRELOAD", "examine_workload", "reference_of"]

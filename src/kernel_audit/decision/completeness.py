@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from kernel_audit.contract.step_sides import planned_runs
 from kernel_audit.decision.finding import finding
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import Finding, encode
+from kernel_audit.records import Finding, encode, step_run_name
 
 ALWAYS = ("oracle", "zeros")
 
@@ -28,6 +29,16 @@ def _gaps(evidence: Evidence) -> Iterator[str]:
     yield from _missing_programs(evidence)
     yield from _missing_controls(evidence)
     yield from _missing_compilations(evidence)
+    yield from (f"the run {each}" for each in runs_missing(evidence))
+
+
+def runs_missing(evidence: Evidence) -> list[str]:
+    """Names of the runs of the complete step that are planned and tell nothing of its values."""
+    record = evidence.workload
+    if record is None:
+        return []
+    told = {step_run_name(each) for each in record.runs if each.outcome in ("right", "wrong")}
+    return [each for each in planned_runs(evidence.frozen.audit, record) if each not in told]
 
 
 def _missing_programs(evidence: Evidence) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kernel_audit.contract.step_sides import CANDIDATE
+from kernel_audit.decision.completeness import runs_missing
 from kernel_audit.decision.finding import finding
 from kernel_audit.decision.profile import unfit
 from kernel_audit.decision.reasons import reasons
@@ -9,7 +11,7 @@ from kernel_audit.decision.target_rules import Targets
 from kernel_audit.decision.workload import checked_text
 from kernel_audit.decision.worth import sound
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import PROGRAM, STEP, Criterion, Finding, ProfileRecord, Receipt
+from kernel_audit.records import PROGRAM, STEP, Criterion, Finding, ProfileRecord, Receipt, WorkloadRecord
 
 
 def review(evidence: Evidence, findings: list[Finding], targets: Targets) -> list[Criterion]:
@@ -49,13 +51,27 @@ def _mathematics(evidence: Evidence, findings: list[Finding], targets: Targets) 
         text = f"every result of {step}, kernel in place, agrees with the step in float64 on the host ({kinds})"
         return Criterion(name="mathematics", verdict="accept", text=text)
     if evidence.workload is not None:
-        return Criterion(name="mathematics", verdict="accept", text=checked_text(evidence.workload))
+        return _of_workload(evidence, evidence.workload)
     text = (
         f"the step {step} was not run: its loss, gradient and updates are unchecked"
         if step
         else "the audit names no step, so there is no loss, gradient or update to check"
     )
     return Criterion(name="mathematics", verdict="revise" if broken else "unresolved", text=text, codes=broken)
+
+
+def _of_workload(evidence: Evidence, record: WorkloadRecord) -> Criterion:
+    """Accepted where every planned run of the step is right, and some are with a baseline and with the candidate."""
+    right = [each for each in record.runs if each.outcome == "right"]
+    told = {"the candidate" if each.side == CANDIDATE else "a baseline" for each in right}
+    without = [each for each in ("a baseline", "the candidate") if each not in told]
+    if without:
+        text = f"the complete step has no right run with {' or '.join(without)} in place"
+        return Criterion(name="mathematics", verdict="unresolved", text=text)
+    if missing := runs_missing(evidence):
+        text = f"{len(missing)} planned runs of the complete step tell nothing of its values, first {missing[0]}"
+        return Criterion(name="mathematics", verdict="unresolved", text=text)
+    return Criterion(name="mathematics", verdict="accept", text=checked_text(record))
 
 
 def _only_loss(findings: list[Finding]) -> list[str]:

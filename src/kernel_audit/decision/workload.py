@@ -45,11 +45,11 @@ def step_findings(evidence: Evidence) -> list[Finding]:
     found = []
     for code, text, runs in _faults(own):
         found.append(_finding("workload-step-wrong", f"{code}: {text}", runs))
-    faulty = {each.partition for each in own if each.outcome not in ("right", "not-run")}
+    faulty = {(each.partition, each.dtype) for each in own if each.outcome not in ("right", "not-run")}
     judged = [
         each
         for each in record.runs
-        if each.side == "candidate" and not (each.step == WORKLOADS_OWN and each.partition in faulty)
+        if each.side == "candidate" and not (each.step == WORKLOADS_OWN and (each.partition, each.dtype) in faulty)
     ]
     return found + [_finding(code, text, runs) for code, text, runs in _faults(judged)]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from kernel_audit.contract import Audit
+from kernel_audit.contract.step_sides import planned_partitions, planned_runs
 from kernel_audit.evidence import layout
 from kernel_audit.evidence.fault import AMBIGUOUS, INCONSISTENT, MISSING, Fault
 from kernel_audit.evidence.frozen import Evidence
@@ -37,6 +39,7 @@ def workload_faults(evidence: Evidence) -> Iterator[Fault]:
     ):
         if found != wanted:
             yield _fault(f"its {name} is {found!r}, and the audit says {wanted!r}")
+    yield from _plan_faults(evidence.frozen.audit, record)
     known = {each.name for each in record.partitions}
     for name, count in Counter(step_run_name(each) for each in record.runs).items():
         if count > 1:
@@ -46,6 +49,18 @@ def workload_faults(evidence: Evidence) -> Iterator[Fault]:
             yield _fault(f"{step_run_name(run)!r} is on an unknown partition")
         for text in _within(record, run):
             yield _fault(f"{step_run_name(run)!r} {text}")
+
+
+def _plan_faults(audit: Audit, record: WorkloadRecord) -> Iterator[Fault]:
+    """The record's partitions and runs against those that the audit plans."""
+    if record.partitions != planned_partitions(audit, record):
+        yield _fault("its partitions are not those of the audit's workload")
+    planned, found = planned_runs(audit, record), {step_run_name(each) for each in record.runs}
+    for name in planned:
+        if name not in found:
+            yield _fault(f"the planned run {name!r} has no record", MISSING)
+    for name in sorted(found - set(planned)):
+        yield _fault(f"{name!r} was not planned")
 
 
 def _within(record: WorkloadRecord, run: StepRun) -> Iterator[str]:

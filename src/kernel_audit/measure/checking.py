@@ -24,6 +24,13 @@ from kernel_audit.worker import Job, JobResult, read_arrays
 CHECK = "kernel_audit.measure.device_job:check_programs"
 FAMILIES = ("normal", "cancellation", "non-finite")
 REFERENCE = "the reference in float64"
+_DEATHS = (
+    "Crashed",
+    "TimedOut",
+    "WorkerLost",
+    "OutOfMemory",
+    "MemoryError",
+)  # types of `worker.verdict`: how a worker ends
 
 
 @dataclass
@@ -64,10 +71,7 @@ class Checking:
 
     def check_programs(self, ready: Ready, programs: list[Prepared], found: Checked) -> None:
         """Some programs of a comparison, with what is known of its baselines already."""
-        for each in (one for one in programs if one.place is None):
-            found.failures.append(
-                _failure("export", each, "the program for the target could not be made", each.refused)
-            )
+        found.failures += [_not_made(each) for each in programs if each.place is None]
         fixtures = self._fixtures(ready)
         folders = self._run(ready, [each for each in programs if each.place is not None], fixtures, found)
         budgets = self._budgets(ready, found)
@@ -84,29 +88,39 @@ class Checking:
         return [each for each in promised if each != "non-finite" or self.audit.values.nonfinite == "propagate"]
 
     def _run(self, ready: Ready, programs: list[Prepared], fixtures: list[str], found: Checked) -> dict[str, Path]:
-        """Runs them; gives the folder of each one's arrays. One that ends its process costs itself, and the others go on."""
+        """Runs them; gives the folder of each one's arrays. One that fails as it runs, or ends its process, costs itself: an
+        error of the device may stay with its process, so that the others go on in a new one."""
         folders: dict[str, Path] = {}
         while programs:
             folder = self.work / f"check-{next(self._numbers)}"
             result = self.device.run(self._job(ready, programs, fixtures, folder))
             if (error := result.audit_error()) is not None:
                 raise error
-            for each in programs:
-                told = result.steps.get(each.id)
-                if told is not None and "failed" in told:
-                    text = "the program failed on the target"
-                    found.failures.append(_failure(told["failed"]["stage"], each, text, told["failed"]["got"]))
-                elif told is not None:
-                    found.told[each.id], folders[each.id] = told, folder
             found.inputs |= result.steps.get("inputs") or {}
-            if result.outcome == "finished":
-                break
-            ended = next((each for each in programs if each.id == result.step_in_progress), None)
-            if ended is None:
+            told = [each for each in programs if each.id in result.steps]
+            broken = next((each for each in told if _failed_at(result.steps[each.id]) == "run"), None)
+            if broken is None and result.outcome != "finished":
+                broken = next((each for each in programs if each.id == result.step_in_progress), None)
+            if broken is None and (result.outcome != "finished" or len(told) < len(programs)):
                 raise _no_check(ready, result)
-            found.failures.append(_failure("run", ended, "the program ended its process", how_it_ended(result)))
-            programs = [each for each in programs if each.id not in result.steps and each is not ended]
+            until = len(programs) if broken is None else programs.index(broken) + 1
+            for each in programs[:until]:
+                self._take(each, result, found)
+                if each.id in found.told:
+                    folders[each.id] = folder
+            programs = programs[until:]
         return folders
+
+    def _take(self, program: Prepared, result: JobResult, found: Checked) -> None:
+        """What a process told of one program."""
+        told = result.steps.get(program.id)
+        if told is None:
+            found.failures.append(_failure("run", program, "the program ended its process", how_it_ended(result)))
+        elif "failed" in told:
+            text = "the program failed on the target"
+            found.failures.append(_failure(told["failed"]["stage"], program, text, told["failed"]["got"]))
+        else:
+            found.told[program.id] = told
 
     def _job(self, ready: Ready, programs: list[Prepared], fixtures: list[str], folder: Path) -> Job:
         comparison = ready.comparison
@@ -266,6 +280,20 @@ def _first(seen: Comparison) -> str:
     if not seen.first:
         return seen.detail
     return f"{seen.first[0].position}: {seen.first[0].actual} instead of {seen.first[0].expected}"
+
+
+def _failed_at(told: dict[str, Any]) -> str:
+    return str(told["failed"]["stage"]) if "failed" in told else ""
+
+
+def _not_made(program: Prepared) -> Failure:
+    """A program without bytes. A worker that died, or ran out of time or memory, is the host's failure, not the candidate's."""
+    what = "the program for the target could not be made"
+    died = not program.told.get("reason") and program.refused.partition(":")[0] in _DEATHS
+    if died and program.role == "candidate":
+        what = "the worker that makes the program for the target ended"
+        return msgspec.structs.replace(_failure("export", program, what, program.refused), role="host")
+    return _failure("export", program, what, program.refused)
 
 
 def _failure(stage: str, program: Prepared, what: str, got: str) -> Failure:

@@ -78,8 +78,9 @@ def check_programs(
     """One step a program: compiled, run on each fixture, its complete results kept, and how far from the reference.
 
     Each of `programs` has "id", "role", "name" and "place" (a file of bytes). What it raises is told in "failed"; a process
-    that ends leaves its step open. "errors" has, for each seed of `normal`, the largest distance of each result, "scales" the
-    largest expected value.
+    that ends leaves its step open. After a failure at stage "run" no other program is tried here: an error of the device, such
+    as an illegal address, fails whatever comes after it in its process. "errors" has, for each seed of `normal`, the largest
+    distance of each result, "scales" the largest expected value.
     """
     require_backend(target)
     contract = msgspec.convert(audit, Audit)
@@ -90,19 +91,19 @@ def check_programs(
         operands = dict(operands)
     wanted = {name: expected(reference, given, large=large) for name, given in operands.items()}
     others = {} if large else {name: _operands(contract, dims, binding, name) for name in fixtures}
+    steps.begin("inputs")
+    drawn_operands = {**others, **{f"normal-{name}": given for name, given in operands.items()}}
+    steps.finish("inputs", {name: _digest(given) for name, given in drawn_operands.items()})
     for each in programs:
         steps.begin(each["id"])
         told, arrays = _checked(each, operands, wanted, others)
         steps.finish(each["id"], told, arrays)
-    steps.begin("inputs")
-    digests = {
-        name: digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given]) for name, given in others.items()
-    }
-    digests |= {
-        f"normal-{name}": digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given])
-        for name, given in operands.items()
-    }
-    steps.finish("inputs", digests)
+        if told.get("failed", {}).get("stage") == "run":
+            return
+
+
+def _digest(given: Any) -> str:
+    return digest_of([digest_bytes(np.asarray(leaf).tobytes()) for leaf in given])
 
 
 class _Drawn(Mapping[str, Any]):

@@ -19,6 +19,7 @@ from kernel_audit.program.raised import without_folders
 from kernel_audit.records import PolicyReport, PolicyTwin
 
 BOUND = 1e-6  # normwise, relative, float32: that of the step against its host reference
+NOTHING_COMPARED = "nothing was compared: the step without a policy did not run"
 
 
 def policy_twins(
@@ -43,7 +44,7 @@ def policy_twins(
         for policy in wanted:
             steps.begin(policy.text)
             twin, counts, results = _twin(step, policy, plain)
-            if plain is None and results is not None:
+            if policy.kind == NONE and results is not None:
                 plain = counts, results
             twins.append(twin)
             steps.finish(policy.text, {"accepted": twin.accepted})
@@ -91,6 +92,8 @@ def _twin(
     except Exception as error:
         reason = without_folders(f"{type(error).__name__}: {error}").splitlines()[0][:300]
         return PolicyTwin(accepted=True, reason=f"not run: {reason}", **about), counts, None
+    if plain is None and policy.kind != NONE:
+        return PolicyTwin(accepted=True, reason=NOTHING_COMPARED, **about), counts, results
     errors = {f"result {index}": _error(each, plain[1][index]) for index, each in enumerate(results)} if plain else {}
     within = all(each is not None and each <= about["bound"] for each in errors.values())
     note = _note(policy, plain[0] if plain else counts, made)

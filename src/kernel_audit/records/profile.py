@@ -212,8 +212,8 @@ class PolicyTwin(Record, kw_only=True):
     `flops` are counted in the traced program of all devices, loops by their trips; `recomputed_flops` is what it has
     more than the step without a policy. `host_transfer_bytes` is what one step moves between device and host memory,
     both ways. `errors`: for each result the normwise relative difference from the step without a policy, None where it
-    did not run. `lost_names`: kernels and gradient rules that run again though the policy saves or offloads what they
-    are named.
+    is not finite. `within` is None where nothing was compared: this one or the step without a policy did not run.
+    `lost_names`: kernels and gradient rules that run again though the policy saves or offloads what they are named.
     """
 
     policy: str
@@ -243,3 +243,9 @@ class PolicyReport(Record, kw_only=True):
     dims: dict[str, int]
     versions: dict[str, str]
     twins: list[PolicyTwin]
+
+    @property
+    def compared(self) -> bool:
+        """Whether the step without a policy ran and no twin gave other results; one that did not run gave none."""
+        plain = next((each.within for each in self.twins if each.policy == "none"), None)
+        return plain is True and all(each.within is not False for each in self.twins)

@@ -43,6 +43,11 @@ class LoadedSide:
     def __call__(self, operands: Sequence[jax.Array]) -> Any:
         return self._wait(self._compiled(*operands))
 
+    @property
+    def taken_at(self) -> list[Any]:
+        """The sharding at which the compiled program takes each operand; None for one that it does not use."""
+        return list(self._compiled.input_shardings[0])
+
     def described(self) -> dict[str, Any]:
         """What the compiler says of it: "compiled" (a digest of the program's text), "memory" (bytes by kind) and "flops"; each
         empty or None where this runtime does not tell."""
@@ -118,16 +123,25 @@ class Recompilation:
 
 
 class Transfers:
-    """Voids a pair whose operands did not lie on a device: its calls moved them inside the boundary."""
+    """Voids a pair whose operands did not lie where a side's compiled program takes them: its calls moved them inside the
+    boundary. `wanted`: for each side the shardings of its operands, None for one that the program does not use."""
 
-    def __init__(self, operands: Any) -> None:
+    def __init__(self, operands: Any, wanted: Sequence[Sequence[Any]]) -> None:
         self._operands = operands
+        self._wanted = wanted
 
     def start(self) -> None: ...
 
     def look(self) -> tuple[str, int]:
-        placed = all(isinstance(each, jax.Array) for each in self._operands.latest)
+        latest = self._operands.latest
+        placed = all(
+            _lies_at(each, at) for side in self._wanted for each, at in zip(latest, side, strict=True) if at is not None
+        )
         return ("", 0) if placed else ("transfer", 0)
+
+
+def _lies_at(operand: Any, sharding: Any) -> bool:
+    return isinstance(operand, jax.Array) and operand.sharding.is_equivalent_to(sharding, operand.ndim)
 
 
 def refuse_interpreted(program: LoadedProgram, role: str) -> None:

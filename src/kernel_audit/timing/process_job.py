@@ -21,7 +21,7 @@ from kernel_audit.target import require_target
 from kernel_audit.timing.clock import cpu_clock, host_clock
 from kernel_audit.timing.guards import BUSY_SHARE, guards_here
 from kernel_audit.timing.judging import HeldResults
-from kernel_audit.timing.loaded import PlacedOperands, Recompilation, Transfers, load_sides
+from kernel_audit.timing.loaded import LoadedSide, PlacedOperands, Recompilation, Transfers, load_sides
 from kernel_audit.timing.plan import process_seed
 from kernel_audit.timing.process import run_process
 from kernel_audit.timing.task import Task
@@ -80,7 +80,8 @@ def measure_process(
     judge = HeldResults(operands.again, task.expected, task.agree, task.how)
     here, notes = guards_here(busy_share)
     clock, second = host_clock(), cpu_clock()
-    guards = [recompilation, Transfers(operands), *here]
+    loaded = [each for each in (sides.candidate, sides.baseline, sides.twin) if isinstance(each, LoadedSide)]
+    guards = [recompilation, Transfers(operands, [each.taken_at for each in loaded]), *here]
     with _collector_off():
         found = run_process(sides, operands, judge, clock, plan, index, second_clock=second, guards=guards)
     process = msgspec.structs.replace(found, notes=notes)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,15 +31,25 @@ def collectives_of(text: str, devices: int) -> list[StepCollective]:
     return [_one(each, spelled, devices) for each in found]
 
 
-def gathered_elements(text: str) -> list[int]:
-    """The number of elements of each result of an all-gather."""
+def gathered_arrays(text: str) -> list[list[Any]]:
+    """[dtype in HLO's spelling, dimensions] of each result of an all-gather."""
     return [
-        math.prod(array.dims)
+        [array.dtype, list(array.dims)]
         for computation in parse_module(text).computations.values()
         for each in computation.instructions
         if each.opcode.removesuffix("-start") == "all-gather"
         for array in each.results
     ]
+
+
+def is_whole(dtype: str, dims: Sequence[int], examples: int, rest: Sequence[int], floating: bool) -> bool:
+    """Whether a gathered array can be all rows of an operand: its other dimensions are there, in whatever order, and what is
+    left of the array counts the rows. A compiler may widen or a step narrow what is gathered: of dtypes the kind counts."""
+    if dtype.startswith(("f", "bf")) != floating:
+        return False
+    left = Counter(each for each in dims if each != 1)
+    wanted = Counter(each for each in rest if each != 1)
+    return not wanted - left and math.prod((left - wanted).elements()) == examples
 
 
 def ring_bytes(kind: str, payload: int, group: int) -> int:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from kernel_audit.contract import Operand, Workload
+from kernel_audit.contract.step_partitions import PERMUTED
 from kernel_audit.errors import AuditFileError
 from kernel_audit.records import StepPartition, digest_bytes
-from kernel_audit.workload.partitions import PERMUTED
 
 Arrays = dict[str, np.ndarray]
 Inputs = Callable[[np.random.Generator, dict[str, int]], Arrays]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from kernel_audit.contract import Workload
+from kernel_audit.contract import Operand, Workload
 from kernel_audit.records import PlacedArray, StepCollective, StepErrors, StepPartition, StepRun
 from kernel_audit.worker import JobResult
+from kernel_audit.workload.collectives import is_whole
 from kernel_audit.workload.compare import Comparison, Values, differing_copies
 from kernel_audit.workload.diagnosis import REPEATED, explanations
 from kernel_audit.workload.inputs import FINITE, POISON, axis_of
@@ -27,7 +29,8 @@ def judged_run(
     inputs: dict[str, dict[str, str]],
     about: dict[str, Any],
 ) -> StepRun:
-    """The run of one partition. `inputs` are the reference's digests of the operands, `about` whose run it is."""
+    """The run of one partition. `inputs` are the reference's digests of the operands, `about` whose run it is and what
+    `gathered_whole` says of the partition."""
     fields: dict[str, Any] = {
         **about,
         "partition": partition.name,
@@ -38,7 +41,6 @@ def judged_run(
         "operands": msgspec.convert(told.get("operands", []), list[PlacedArray]),
         "results": msgspec.convert(told.get("results", []), list[PlacedArray]),
         "collectives": msgspec.convert(told.get("collectives", []), list[StepCollective]),
-        "gathered": _gathered(workload, partition, told),
     }
     codes = _standing(workload, told, fields, inputs, partition)
     for word in ("refused", "raised"):
@@ -56,7 +58,7 @@ def _standing(
     codes = []
     examples = {each.name for each in workload.operands if axis_of(workload, each) is not None}
     misplaced = [each.name for each in fields["operands"] if not each.as_asked]
-    if fields["gathered"] or any(name in examples for name in misplaced):
+    if fields.get("gathered") or any(name in examples for name in misplaced):
         codes.append("silent-replication")
     elif misplaced or any(not each.as_asked for each in fields["results"]):
         codes.append("placed-otherwise")
@@ -69,15 +71,38 @@ def _standing(
     return codes
 
 
-def _gathered(workload: Workload, partition: StepPartition, told: dict[str, Any]) -> list[str]:
-    """Operands with examples that an all-gather of the compiled step brings together whole on every device."""
-    if partition.devices == 1:
-        return []
-    dims = {**workload.dims, workload.examples: partition.rows * partition.devices}
-    sizes = {
-        each.name: math.prod(each.shape(dims)) for each in workload.operands if axis_of(workload, each) is not None
-    }
-    return [name for name, size in sizes.items() if size in told.get("gathered", [])]
+def gathered_whole(
+    workload: Workload, cut: Iterable[StepPartition], steps: Mapping[str, dict[str, Any]], binding: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """By partition: operands with examples that an all-gather of the compiled step brings together whole on every device.
+
+    A gathered count or statistic may be as large as an operand somewhere. It does not grow with the rows of a device: only what
+    is seen on two partitions of different rows a device counts.
+    """
+    seen: dict[str, dict[str, int]] = defaultdict(dict)  # operand -> partition -> rows
+    for partition in (each for each in cut if each.devices > 1):
+        told = steps.get(partition.name, {}).get("gathered", [])
+        for each in workload.operands:
+            if _is_gathered(workload, each, partition, told, binding.get(each.dtype, each.dtype)):
+                seen[each.name][partition.name] = partition.rows
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, places in seen.items():
+        for place in places if len(set(places.values())) > 1 else ():
+            found[place].append(name)
+    return dict(found)
+
+
+def _is_gathered(
+    workload: Workload, operand: Operand, partition: StepPartition, told: list[list[Any]], dtype: str
+) -> bool:
+    axis = axis_of(workload, operand)
+    if axis is None or (len(operand.dims) < 2 and partition.rows < 2):
+        return False
+    rows = partition.rows * partition.devices
+    shape = list(operand.shape({**workload.dims, workload.examples: rows}))
+    rest = [size for place, size in enumerate(shape) if place != axis]
+    floating = dtype.startswith(("float", "bfloat"))
+    return any(is_whole(kind, dims, rows, rest, floating) for kind, dims in told)
 
 
 def _with_values(

@@ -13,12 +13,12 @@ import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding
 
 from kernel_audit.contract import Workload
+from kernel_audit.contract.step_partitions import QUICK
 from kernel_audit.program import CandidateRaised, Generic, Program, capture, compat, described, refuse_by_name
 from kernel_audit.program.executable import advice_left_out
 from kernel_audit.program.varying_axes import check_vma_everywhere
 from kernel_audit.records import PlacedArray, StepPartition
 from kernel_audit.workload.inputs import Arrays, axis_of
-from kernel_audit.workload.partitions import QUICK
 
 StepFactory = Callable[..., tuple[Callable[..., Any], Sequence[Any]]]
 

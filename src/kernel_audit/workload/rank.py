@@ -21,9 +21,9 @@ import numpy as np
 
 from kernel_audit.contract import Audit
 from kernel_audit.contract.places import locate
+from kernel_audit.contract.step_partitions import balanced
 from kernel_audit.records import StepPartition
 from kernel_audit.worker.arrays import write_buffers
-from kernel_audit.workload.partitions import balanced
 
 STAGES = ("started", "connected", "traced", "finished")  # between the last two: "update K"
 HEARTBEAT_S = 10  # JAX's own is 100: a lost peer would not be noticed before a deadline

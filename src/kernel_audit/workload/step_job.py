@@ -19,7 +19,7 @@ from kernel_audit.matrix.subject_job import Subject, traced_for
 from kernel_audit.program import CandidateRaised, claimed_backend
 from kernel_audit.program.checkpoint_policies import frozen_policy
 from kernel_audit.records import StepPartition
-from kernel_audit.workload.collectives import collectives_of, gathered_elements
+from kernel_audit.workload.collectives import collectives_of, gathered_arrays
 from kernel_audit.workload.inputs import (
     FINITE,
     POISON,
@@ -170,7 +170,7 @@ def _of_program(step: LaidStep) -> dict[str, Any]:
         "kernels": [each.name for each in step.program.live_kernels()],
         "donated": [names[index] for index in step.program.donated],
         "check_vma": step.vma,
-        "gathered": gathered_elements(text),
+        "gathered": gathered_arrays(text),
         "compile_s": step.compile_s,
     }
     try:

@@ -256,3 +256,33 @@ def counted_weights(local, mesh, counts=None):
         return stepped(device, squares / total, gradient / total)
 
     return made(local, mesh, counts, values)
+
+
+def gathered_sums(local, mesh, counts=None):
+    """Loss and count of every device are brought together on all of them, the gradient is scattered and brought together."""
+
+    def values(local, device):
+        squares, gradient = local(device.X, device.w, device.y)
+        losses = jax.lax.all_gather(squares, device.axes)
+        total = jnp.sum(jax.lax.all_gather(device.count, device.axes))
+        first = device.axes[0]
+        length = len(gradient)
+        padded = jnp.pad(gradient, (0, -length % mesh.shape[first]))
+        part = jax.lax.psum_scatter(padded, first, tiled=True)
+        for axis in device.axes[1:]:
+            part = jax.lax.psum(part, axis)
+        gradient = jax.lax.all_gather(part, first, tiled=True)[:length]
+        return stepped(device, jnp.sum(losses) / total, gradient / total)
+
+    return made(local, mesh, counts, values)
+
+
+def gathered_gradients(local, mesh, counts=None):
+    """The gradients of all devices, stacked on each of them, and added up there."""
+
+    def values(local, device):
+        squares, gradient = local(device.X, device.w, device.y)
+        gradient = jnp.sum(jax.lax.all_gather(gradient, device.axes), axis=0)
+        return stepped(device, jax.lax.psum(squares, device.axes) / device.total, gradient / device.total)
+
+    return made(local, mesh, counts, values)

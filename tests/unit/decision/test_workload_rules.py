@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import workload_sample
 from sample_evidence import agreeing
+from sample_receipts import measured
 
 from kernel_audit.decision import decide, exit_code, reasons
 from kernel_audit.records import AWAIT, REVISE, Decision, HostCheck, StepRun, WorkloadRecord
@@ -38,7 +40,7 @@ def test_the_candidate_is_revised_where_the_step_is_right_without_it():
 
 
 def test_a_step_that_is_wrong_with_a_baseline_is_the_audits_fault_alone():
-    wrong = _wrong("missing-reduction", side="twice")
+    wrong = _wrong("missing-reduction", side="fused")
     decision = decided(workload_sample.record(wrong, _wrong("missing-reduction")))
     assert decision.decision is None and exit_code(decision) == 2
     assert _codes(decision) == ["workload-step-wrong"]
@@ -88,8 +90,72 @@ def test_a_reference_that_is_not_there_or_contradicts_itself(reference: HostChec
     ],
 )
 def test_processes(outcome: str, code: str, decision: str | None):
-    import msgspec
-
     good = workload_sample.record().processes[0]
     found = decided(workload_sample.record(processes=[msgspec.structs.replace(good, outcome=outcome, cause=1)]))
     assert found.decision == decision and code in [each.code for each in found.findings]
+
+
+def _mathematics(decision: Decision):
+    return next(each for each in decision.review if each.name == "mathematics")
+
+
+@pytest.mark.parametrize("side", ["candidate", "fused"])
+@pytest.mark.parametrize("ending", ["gone", "not-run"])
+def test_a_side_that_never_ran_in_the_step_leaves_the_mathematics_open(side: str, ending: str):
+    left = [each for each in workload_sample.whole() if each.side != side]
+    if ending == "not-run":
+        left += [
+            msgspec.structs.replace(each, outcome="not-run", errors=[])
+            for each in workload_sample.whole()
+            if each.side == side
+        ]
+    found = _mathematics(decided(workload_sample.record(*left)))
+    assert found.verdict == "unresolved"
+    assert found.text.startswith("the complete step has no right run with")
+
+
+def test_one_planned_run_that_is_not_there_leaves_the_mathematics_open():
+    found = _mathematics(decided(workload_sample.record(*workload_sample.whole()[:-1])))
+    assert found.verdict == "unresolved"
+    assert "1 planned runs" in found.text and "candidate/bfloat16" in found.text
+
+
+@pytest.mark.parametrize("outcome", ["gone", "not-run", "died"])
+def test_on_targets_a_planned_run_without_values_is_missing_evidence(outcome: str):
+    def missing(record: WorkloadRecord) -> list[str]:
+        decision = decide(workload_sample.with_workload(measured(), record))
+        return [each.text for each in decision.findings if each.code == "evidence-missing"]
+
+    runs = workload_sample.whole()
+    last = msgspec.structs.replace(runs[-1], outcome=outcome, errors=[])
+    assert missing(workload_sample.record(*runs)) == []
+    (text,) = missing(workload_sample.record(*runs[:-1], *([] if outcome == "gone" else [last])))
+    assert text.startswith("1 records are not there, first the run step/candidate/bfloat16")
+
+
+def test_wrong_runs_of_the_candidate_cannot_be_taken_away():
+    wrong = [
+        msgspec.structs.replace(each, outcome="wrong", codes=["sum-for-mean"]) if each.side == "candidate" else each
+        for each in workload_sample.whole()
+    ]
+    assert decided(workload_sample.record(*wrong)).decision == REVISE
+    left = workload_sample.record(*(each for each in wrong if each.outcome == "right"))
+    decision = decide(workload_sample.with_workload(measured(), left))
+    assert decision.decision == AWAIT and "evidence-missing" in [each.code for each in decision.findings]
+
+
+def test_a_step_that_is_wrong_in_one_dtype_only_accuses_no_candidate_there():
+    """The step itself loses digits in bfloat16, whatever is in it."""
+    runs = [
+        msgspec.structs.replace(each, outcome="wrong", codes=["step-inexact"]) if each.dtype == "bfloat16" else each
+        for each in workload_sample.whole()
+    ]
+    assert _codes(decided(workload_sample.record(*runs))) == ["workload-step-wrong"]
+    candidates = [each for each in runs if each.side == "candidate" or each.outcome == "right"]
+    right = [each for each in workload_sample.whole() if each.side != "candidate" and each.dtype == "bfloat16"]
+    assert _codes(decided(workload_sample.record(*candidates, *right))) == ["step-inexact"]
+
+
+def test_a_baseline_that_is_wrong_in_one_dtype_excuses_the_candidate_in_no_other():
+    runs = [workload_sample.run(), _wrong("sum-for-mean", side="fused", dtype="bfloat16"), _wrong("count-dropped")]
+    assert set(_codes(decided(workload_sample.record(*runs)))) == {"count-dropped", "workload-step-wrong"}

@@ -67,6 +67,13 @@ def test_a_sound_record_has_no_faults():
         ({"step": "other:step"}, "its step is 'other:step'"),
         ({"audit": "other"}, "its audit is 'other'"),
         ({"partitions": []}, "unknown partition"),
+        ({"partitions": workload_sample.PARTITIONS[:3]}, "partitions are not those"),
+        ({"runs": workload_sample.whole()[1:]}, "the planned run 'step/fused/float32/data=2/3+5' has no record"),
+        (
+            {"runs": [each for each in workload_sample.whole() if each.side == "fused"]},
+            "the planned run 'step/candidate",
+        ),
+        ({"runs": [*workload_sample.whole(), workload_sample.run(side="twice")]}, "was not planned"),
         ({"runs": [workload_sample.run(), workload_sample.run()]}, "two records"),
         ({"runs": [workload_sample.run(outcome="fine")]}, "unknown outcome"),
         ({"runs": [workload_sample.run(codes=["sum-for-mean"])]}, "something speaks against it"),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
 import pytest
 from jax.ad_checkpoint import checkpoint_name
@@ -16,6 +18,8 @@ from kernel_audit.errors import AuditFileError
 from kernel_audit.profile.counting import counted
 from kernel_audit.profile.policy_job import _lost
 from kernel_audit.program.checkpoint_policies import interceptable, policy_of, under
+from kernel_audit.records import PolicyReport
+from kernel_audit.report.profile import policy_lines
 
 LAYERS, ROWS, WIDTH = 4, 8, 16
 OPERANDS = (np.full((LAYERS, WIDTH, WIDTH), 0.1, np.float32), np.ones((ROWS, WIDTH), np.float32))
@@ -137,3 +141,60 @@ def test_a_kernel_whose_residual_lost_its_name_is_named(named_inside: bool) -> N
     else:
         assert len(lost) == 1 and "doubled" in lost[0] and "2 times" in lost[0] and "out" in lost[0]
     assert _lost(policy_of("save:pre"), none, traced(function, "save:pre")[0]) == []
+
+
+def _tried(monkeypatch: pytest.MonkeyPatch, failing: str) -> PolicyReport:
+    """Twins of `scanned`; the program of the policy `failing` does not run."""
+    import kernel_audit.profile.policy_job as job
+
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("data",))
+    whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+    step = SimpleNamespace(
+        name="step",
+        side="baseline",
+        dims={},
+        local=scanned,
+        host=list(OPERANDS),
+        shardings=[whole, whole],
+        with_local=lambda local: jax.value_and_grad(local),
+        specs=lambda: [jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=whole) for each in OPERANDS],
+    )
+    under_way = {"policy": ""}
+
+    def placed(array: np.ndarray, at: Any) -> jax.Array:
+        if under_way["policy"] == failing:
+            raise RuntimeError("RESOURCE_EXHAUSTED: out of memory")
+        return jnp.asarray(array)
+
+    monkeypatch.setattr(job, "placed_step", lambda *_: step)
+    monkeypatch.setattr(job, "jax", Replacing(jax, device_put=placed))
+    monkeypatch.setattr(job.msgspec, "convert", lambda value, kind: value)
+    steps = SimpleNamespace(begin=lambda name: under_way.update(policy=name), finish=lambda *_: None)
+    about = {"audit": {}, "roots": [], "side": "", "devices": 1, "dims": {}}
+    told = job.policy_twins(steps, policies=["all"], **about)
+    monkeypatch.undo()
+    return msgspec.convert(told, PolicyReport)
+
+
+class Replacing:
+    """A module with something in it replaced."""
+
+    def __init__(self, module: Any, **names: Any) -> None:
+        self._module, self._names = module, names
+
+    def __getattr__(self, name: str) -> Any:
+        return self._names.get(name) or getattr(self._module, name)
+
+
+def test_where_the_step_without_a_policy_does_not_run_nothing_was_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = _tried(monkeypatch, "none")
+    assert [each.within for each in report.twins] == [None, None]
+    assert "not run" in report.twins[0].reason and report.twins[1].reason.startswith("nothing was compared")
+    assert not report.compared
+    assert "nothing was compared" in policy_lines(report)[3]
+
+
+@pytest.mark.parametrize(("failing", "within"), [("", [True, True]), ("all", [True, None])])
+def test_a_twin_that_does_not_fit_is_an_outcome(failing: str, within: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = _tried(monkeypatch, failing)
+    assert [each.within for each in report.twins] == within and report.compared

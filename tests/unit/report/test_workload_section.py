@@ -21,7 +21,7 @@ def test_text_and_page_show_errors_exhibit_and_drawing():
     figures = workload_figures(EVIDENCE)
     text = " ".join(full_text(EVIDENCE, decision).split())
     page = unescape(render_page(EVIDENCE, decision, figures).decode())
-    for shown in ("1 of 1 right", "off by 11.0% (loss) and 20.0% (gradient): unweighted-means", "260 bytes put in"):
+    for shown in ("4 of 4 right", "off by 11.0% (loss) and 20.0% (gradient): unweighted-means", "260 bytes put in"):
         assert shown in text and shown in page
     assert "2 processes of 4 devices" in page and "check_vma=True" in page
     assert page.count("<svg") == 2 and "<img" not in page

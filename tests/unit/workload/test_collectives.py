@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kernel_audit.workload.collectives import collectives_of, gathered_elements, groups_of, ring_bytes
+from kernel_audit.contract.step_partitions import partitions
+from kernel_audit.kernels.audits import BUILT_IN
+from kernel_audit.workload.collectives import collectives_of, gathered_arrays, groups_of, is_whole, ring_bytes
+from kernel_audit.workload.judging import gathered_whole
 
 COMPILED = """HloModule jit_step, is_scheduled=true
 
@@ -58,8 +61,8 @@ def test_payload_and_wire_bytes(groups: str):
     assert all(each.groups == [list(range(8))] and each.model == "ring" for each in found)
 
 
-def test_what_is_gathered_is_counted_in_elements():
-    assert gathered_elements(COMPILED) == [16 * 64]
+def test_what_is_gathered_is_told_with_dtype_and_dimensions():
+    assert gathered_arrays(COMPILED) == [["f32", [16, 64]]]
 
 
 @pytest.mark.parametrize(
@@ -75,3 +78,49 @@ def test_what_is_gathered_is_counted_in_elements():
 def test_the_ring_model(kind: str, wire: int):
     assert ring_bytes(kind, 1000, 4) == wire
     assert ring_bytes(kind, 1000, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "dims", "whole"),
+    [
+        ("f32", [16, 64], True),
+        ("f32", [8, 2, 64], True),
+        ("bf16", [64, 1, 16], True),
+        ("f32", [2, 4, 2, 64], True),
+        ("f32", [8, 64], False),
+        ("f32", [1024], False),
+        ("s32", [16, 64], False),
+        ("pred", [16, 64], False),
+    ],
+)
+def test_an_array_is_all_rows_of_an_operand_by_its_dimensions(dtype: str, dims: list[int], whole: bool):
+    assert is_whole(dtype, dims, 16, [64], True) is whole
+
+
+WORKLOAD = BUILT_IN["regression"].workload
+
+
+def _whole(arrays) -> dict[str, list[str]]:
+    steps = {each.name: {"gathered": arrays(each)} for each in partitions(1000)}
+    return gathered_whole(WORKLOAD, partitions(1000), steps, {"T": "float32"})
+
+
+def test_an_operand_that_is_gathered_on_partitions_of_different_rows_is_told():
+    found = _whole(lambda p: [["f32", [p.rows * p.devices, 64]]])
+    assert found["data=8/5"] == found["data=8/13"] == ["X"] and "data=1/8" not in found
+    rows = _whole(lambda p: [["f32", [p.rows * p.devices]]])
+    assert rows["data=8/13"] == ["y"] and "data=8/8" not in rows
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        lambda p: [["f32", [p.devices]]],  # a loss a device: as many as there are examples at one row each
+        lambda p: [["s32", [p.devices]]],  # a count a device
+        lambda p: [["f32", [p.devices, 64]]],  # a gradient a device: of X's shape at one row each
+        lambda p: [["f32", [64]]],  # a gradient that was scattered, brought together again
+        lambda p: [["f32", [p.devices, 2]]],  # two figures a device: as many as y has at two rows each
+    ],
+)
+def test_what_does_not_grow_with_the_rows_is_no_operand(arrays):
+    assert _whole(arrays) == {}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kernel_audit.contract.step_partitions import partitions
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.kernels.regression_host import regression_host, regression_inputs
 from kernel_audit.records import StepPartition
@@ -14,7 +15,6 @@ from kernel_audit.workload.compare import Comparison, differing_copies, relative
 from kernel_audit.workload.diagnosis import explanations
 from kernel_audit.workload.host_job import Host, expected_values
 from kernel_audit.workload.inputs import FINITE
-from kernel_audit.workload.partitions import partitions
 
 WORKLOAD = BUILT_IN["regression"].workload
 assert WORKLOAD is not None

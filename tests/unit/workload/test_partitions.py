@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernel_audit.contract.step_partitions import MOST_EXAMPLES, QUICK, balanced, filled, partitions
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.records import StepPartition
 from kernel_audit.workload.inputs import FINITE, POISON, drawn, laid_out, part, places_of, repeated, represented
-from kernel_audit.workload.partitions import MOST_EXAMPLES, QUICK, balanced, filled, partitions
 
 WORKLOAD = BUILT_IN["regression"].workload
 assert WORKLOAD is not None

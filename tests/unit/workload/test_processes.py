@@ -12,11 +12,11 @@ import pytest
 from kernel_audit.conduct.processes import run_processes
 from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, reference_of
 from kernel_audit.contract import FunctionRef
+from kernel_audit.contract.step_partitions import partitions
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix.laboratory import PRELOAD, Done, Laboratory, Limits
 from kernel_audit.records import ProcessesRun, StepPartition
 from kernel_audit.worker import GIB, Pool
-from kernel_audit.workload.partitions import partitions
 
 pytestmark = pytest.mark.slow
 SPECIMENS = Path(__file__).parents[2] / "faults" / "specimens"

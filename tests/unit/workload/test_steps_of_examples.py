@@ -10,7 +10,8 @@ import pytest
 
 from kernel_audit.conduct import Question, evaluate
 from kernel_audit.conduct.question import localised, roots_of
-from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload, sides_of
+from kernel_audit.conduct.workload import WORKLOAD_PRELOAD, examine_workload
+from kernel_audit.contract.step_sides import sides_of
 from kernel_audit.errors import AuditFileError
 from kernel_audit.kernels.audits import BUILT_IN
 from kernel_audit.matrix.laboratory import PRELOAD, Laboratory, Limits
@@ -70,7 +71,7 @@ def test_the_policy_of_a_workload_holds_where_its_step_runs_and_where_it_is_comp
     assert not digests["none"] & digests["all"]
 
 
-def test_the_candidate_is_put_into_the_step_in_both_dtypes_and_forms():
+def test_baseline_and_candidate_are_put_into_the_step_in_both_dtypes_the_candidate_in_its_forms():
     audit = BUILT_IN["regression"]
     assert audit.workload is not None
     sides = [
@@ -78,6 +79,7 @@ def test_the_candidate_is_put_into_the_step_in_both_dtypes_and_forms():
     ]
     assert sides == [
         ("ordinary_gradient", "float32", None, False),
+        ("ordinary_gradient", "bfloat16", None, False),
         ("candidate", "float32", "tpu", False),
         ("candidate", "bfloat16", "tpu", False),
         ("candidate", "float32", "triton", True),
