@@ -163,11 +163,7 @@ def test_a_campaign_keeps_to_its_budget_and_says_what_it_left_out(pool: Pool, tm
     assert note.startswith("axpy-gpu (float32): left out") and f"of {300 - clock[0]:.0f} s that were left" in note
     assert read_receipts(tmp_path / "out" / "gpu-h200") == receipts
     said = (tmp_path / "out" / "summary.txt").read_text()
-
-
-from kernel_audit.measure.campaign import Campaign, Part, audit_of, digests_of, plan
-from kernel_audit.measure.checking import _not_made
-from kernel_audit.measure.prepared import Prepared
+    assert re.search(r"bias-relu-gpu program float32: faster, 0\.(79|80)", said) and "left out" in said
 
 
 @pytest.mark.slow
