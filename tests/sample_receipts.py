@@ -54,7 +54,7 @@ def evidence(**changes: Any) -> Evidence:
 @cache
 def session(ratio: float, *, noise: float = 0.01, control: float = 1.0, seed: int = 3) -> Session:
     """A session in which the candidate takes `ratio` of the baseline's time, and the control `control` of its own."""
-    plan = plan_session(seed=seed, input_sets=1, pairs=96, processes=8, margin=0.05, fresh_every=0, check_every=0)
+    plan = plan_session(seed=seed, input_sets=1, pairs=96, processes=8, margin=0.05)
     made = simulate_session(Noise("quiet", independent=noise, spread=0.001), plan, ratio=ratio)
     scope = SessionScope(platform="tpu", device_kind=KIND, device_count=1, claims="target", versions={"jax": JAX})
     sides = [

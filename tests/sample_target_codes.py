@@ -10,7 +10,7 @@ from sample_evidence import replaced
 from sample_receipts import changed, failed, measured, worth
 
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import AWAIT, BASELINE, KEEP, REVISE, PairColumns, digest_of
+from kernel_audit.records import AWAIT, BASELINE, KEEP, REVISE, PairColumns, TimedProcess, digest_of
 
 KEPT = measured()
 STEP_PLACES = (2, 3)
@@ -34,12 +34,19 @@ def altered_sample() -> Evidence:
 
 
 def with_check(role: str) -> Evidence:
-    from kernel_audit.records import OutputCheck
+    return with_session(processes=with_wrong_results(role))
 
-    session = KEPT.receipts[0].session
-    check = OutputCheck(role=role, how="the oracle", timed=9, checked=3, fresh=1, differing=1)
-    processes = [replaced(session.processes[0], checks=[check]), *session.processes[1:]]
-    return with_session(processes=processes)
+
+def with_wrong_results(*roles: str) -> list[TimedProcess]:
+    """The processes of a session, one result of each role wrong in the first."""
+    first, *rest = KEPT.receipts[0].session.processes
+    checks = [replaced(each, differing=1) if each.role in roles else each for each in first.checks]
+    return [replaced(first, checks=checks), *rest]
+
+
+def unchecked() -> Evidence:
+    """Nobody looked at what the timed calls gave."""
+    return with_session(processes=[replaced(each, checks=[]) for each in KEPT.receipts[0].session.processes])
 
 
 def with_floor() -> Evidence:

@@ -60,6 +60,7 @@ def _contradictions(receipt: Receipt) -> Iterator[str]:
         yield "a failure that does not say what failed, or has a verdict"
     if receipt.kind == RECEIPT and (receipt.session is None or receipt.verdict is None):
         yield "no session, or no verdict"
+    yield from _unchecked(receipt)
     yield from _wrong_ceilings(receipt)
     yield from _wrong_memory(receipt)
     for session in (each for each in (receipt.session, *receipt.pilots) if each is not None):
@@ -90,6 +91,24 @@ def _other_programs(receipt: Receipt, session: Session) -> Iterator[str]:
     told = {each.role: (each.program, each.exported) for each in receipt.programs}
     if timed != told:
         yield "the programs that were timed are not those of the receipt"
+
+
+def _unchecked(receipt: Receipt) -> Iterator[str]:
+    """A verdict on programs whose complete results nobody saw on the device, or a wrong result that is no failure."""
+    failed = {(each.role, each.name) for each in receipt.failures}
+    for check in receipt.checks:
+        if check.differing and (check.role, check.name) not in failed:
+            yield f"{check.differing} elements of {check.name!r} differ on {check.fixture!r}, and no failure says so"
+    if receipt.verdict is None:
+        return
+    timed = {each.role: each.name for each in receipt.programs}
+    for role in ("candidate", "baseline"):
+        looked = [each for each in receipt.checks if (each.role, each.name) == (role, timed.get(role))]
+        if not any(each.elements for each in looked):
+            yield f"no result of the {role} that was timed was checked on the device"
+    plan = receipt.session.plan if receipt.session is not None else None
+    if plan is not None and not (plan.fresh_every and plan.check_every):
+        yield "its plan has no results of timed calls judged, or none on fresh operands"
 
 
 def _wrong_ceilings(receipt: Receipt) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sample_evidence import replaced
 from sample_receipts import changed, measured
-from sample_target_codes import KEPT, SHOWN, no_step, with_worth
+from sample_target_codes import KEPT, SHOWN, no_step, unchecked, with_worth
 
 from kernel_audit.decision import decide, exit_code, reasons
 from kernel_audit.evidence import Evidence
@@ -24,6 +24,13 @@ def test_evidence_that_shows_a_code(code: str):
     assert code in {each.code for each in decision.findings}
     assert decision.decision == wanted
     assert exit_code(decision) == (1 if wanted == REVISE else 0)
+
+
+def test_times_of_results_that_nobody_saw_carry_nothing():
+    decision = decide(unchecked())
+    assert decision.decision == AWAIT
+    (found,) = [each for each in decision.findings if each.code == "session-cannot-tell"]
+    assert "outputs-unchecked" in found.text
 
 
 def test_a_boundary_of_another_kind_is_refused_by_name():

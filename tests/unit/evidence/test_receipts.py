@@ -16,6 +16,7 @@ from kernel_audit.decision import decide, verify
 from kernel_audit.errors import BundleError
 from kernel_audit.evidence import contradictions, read_bundle, read_receipts, schema_files, write_bundle
 from kernel_audit.records import encode, receipt_name
+from kernel_audit.statistics import session_verdict
 
 AUDIT = sample_receipts.evidence().frozen.audit
 GOOD = sample_receipts.receipt(AUDIT)
@@ -35,6 +36,15 @@ ALTERED = {
     "a program": lambda: {"programs": [replaced(each, program="sha256:0") for each in GOOD.programs]},
     "the choice": lambda: {"choices": [replaced(each, chosen="another") for each in GOOD.choices]},
     "its number": lambda: {"number": 5},
+    "its checks": lambda: {"checks": []},
+    "the checks of the candidate": lambda: {"checks": [each for each in GOOD.checks if each.role != "candidate"]},
+    "checks of another baseline only": lambda: {
+        "checks": [replaced(each, name="another") if each.role == "baseline" else each for each in GOOD.checks]
+    },
+    "checks of nothing": lambda: {"checks": [replaced(each, elements=0) for each in GOOD.checks]},
+    "a wrong result that is no failure": lambda: {"checks": [replaced(each, differing=1) for each in GOOD.checks]},
+    "a plan that judges no timed call": lambda: with_plan(check_every=0),
+    "a plan without fresh operands": lambda: with_plan(fresh_every=0),
     "its kind": lambda: {"kind": "failure"},
 }
 
@@ -43,6 +53,12 @@ def with_columns(**change: object):
     first, *rest = GOOD.session.processes
     columns = {name: made(getattr(first.comparison, name)) for name, made in change.items()}
     return replaced(GOOD.session, processes=[replaced(first, comparison=replaced(first.comparison, **columns)), *rest])
+
+
+def with_plan(**changes: object):
+    """The session under another plan, its verdict made again."""
+    session = replaced(GOOD.session, plan=replaced(GOOD.session.plan, **changes))
+    return {"session": session, "verdict": session_verdict(session)}
 
 
 def test_a_receipt_as_it_was_written_contradicts_nothing():
