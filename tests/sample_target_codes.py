@@ -25,12 +25,12 @@ def with_session(place: int = 0, **changes: object) -> Evidence:
     return changed(KEPT, place, session=session, verdict=verdict, achieved=[])
 
 
-def altered_sample() -> Evidence:
-    session = KEPT.receipts[0].session
+def with_altered_sample(evidence: Evidence, place: int = 0) -> Evidence:
+    session = evidence.receipts[place].session
     first = session.processes[0]
     left = [first.comparison.left_s[0] * 1.5, *first.comparison.left_s[1:]]
     process = replaced(first, comparison=replaced(first.comparison, left_s=left))
-    return changed(KEPT, session=replaced(session, processes=[process, *session.processes[1:]]))
+    return changed(evidence, place, session=replaced(session, processes=[process, *session.processes[1:]]))
 
 
 def with_check(role: str) -> Evidence:
@@ -119,6 +119,16 @@ def no_step() -> Evidence:
     return replace(KEPT, receipts=[replaced(each, of=2) for each in KEPT.receipts[:2]])
 
 
+def alone(**program: object) -> Evidence:
+    """An audit that names no step, and the kernel alone."""
+    base = sample_receipts.evidence(worth=worth(step=None))
+    receipts = [
+        sample_receipts.receipt(base.frozen.audit, dtype=dtype, number=number, of=2, **program)
+        for number, dtype in enumerate(sample_receipts.DTYPES, start=1)
+    ]
+    return replace(base, receipts=receipts)
+
+
 def mixed() -> Evidence:
     """Kept in float32, lost in bfloat16."""
     slow = sample_receipts.receipt(KEPT.frozen.audit, part="step", dtype="bfloat16", ratio=1.2, number=4, of=4)
@@ -143,7 +153,7 @@ SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "receipts-left-out": (lambda: replace(KEPT, receipts=KEPT.receipts[1:]), AWAIT),
     "evidence-missing": (lambda: replace(KEPT, cells=KEPT.cells[1:]), AWAIT),
     "correctness-open": (divisible, AWAIT),
-    "receipt-altered": (altered_sample, AWAIT),
+    "receipt-altered": (lambda: with_altered_sample(KEPT), AWAIT),
     "receipt-of-a-cpu": (on_a_cpu, AWAIT),
     "receipt-not-measured": (simulated, AWAIT),
     "receipt-other-device": (lambda: changed(KEPT, target="tpu:v4"), AWAIT),
@@ -165,17 +175,9 @@ SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "receipt-other-program": (other_program, AWAIT),
     "worth-undecided": (lambda: measured(step={"ratio": 0.95}), AWAIT),
     "less-than-worth-in-step": (lambda: measured(step={"ratio": 1.1}), BASELINE),
-    "less-than-worth-alone": (
-        lambda: replace(
-            KEPT,
-            receipts=[
-                sample_receipts.receipt(KEPT.frozen.audit, dtype=dtype, ratio=1.1, number=number, of=2)
-                for number, dtype in enumerate(sample_receipts.DTYPES, start=1)
-            ],
-        ),
-        BASELINE,
-    ),
-    "floor-leaves-too-little": (lambda: replace(no_step(), receipts=_near_the_floor()), BASELINE),
+    "less-than-worth-alone": (lambda: alone(ratio=1.1), BASELINE),
+    # The baseline already runs at the speed of a copy, or above.
+    "floor-leaves-too-little": (lambda: alone(ratio=1.0, **LARGE), BASELINE),
     "break-even-too-late": (lambda: with_worth(break_even=10), BASELINE),
     "margin-lost": (
         lambda: with_worth(step={"peak": (2000, 1000)}, not_to_lose={"peak-bytes": 0.1}),
@@ -186,11 +188,3 @@ SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "slower-alone": (lambda: measured(ratio=1.1, step={"ratio": 0.8}), KEEP),
     "dispatcher-unmeasured": (mixed, AWAIT),
 }
-
-
-def _near_the_floor() -> list:
-    """The baseline already runs at the speed of a copy, or above."""
-    return [
-        sample_receipts.receipt(KEPT.frozen.audit, dtype=dtype, ratio=1.0, number=number, of=2, **LARGE)
-        for number, dtype in enumerate(sample_receipts.DTYPES, start=1)
-    ]

@@ -119,7 +119,7 @@ def _refusals(session: Session) -> tuple[str, ...]:
 
 
 def _unchecked(session: Session) -> bool:
-    """Whether in some process no result of a timed call of either side was judged; or none on fresh operands, though planned."""
+    """Whether in some process no result of a timed call of a side was judged; or none on fresh operands, though planned."""
     for process in session.processes:
         for role in ("candidate", "baseline"):
             checks = [each for each in process.checks if each.role == role]

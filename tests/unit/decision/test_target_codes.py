@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sample_evidence import replaced
-from sample_receipts import changed, measured
-from sample_target_codes import KEPT, SHOWN, no_step, unchecked, with_worth
+from sample_receipts import changed, failed, measured, worth
+from sample_target_codes import (
+    KEPT,
+    SHOWN,
+    alone,
+    no_step,
+    unchecked,
+    with_altered_sample,
+    with_session,
+    with_worth,
+    with_wrong_results,
+)
 
 from kernel_audit.decision import decide, exit_code, reasons
 from kernel_audit.evidence import Evidence
@@ -69,6 +81,55 @@ def test_peak_bytes_may_carry_the_decision():
 
 def test_without_a_step_nothing_is_kept():
     assert decide(no_step()).decision == AWAIT
+    assert decide(alone(ratio=0.5)).decision == AWAIT
+
+
+LOSING = {
+    "slower": {"ratio": 1.1},
+    "a margin of memory": {"peak": (2000, 1000)},
+    "a margin of time": {"ratio": 1.3},
+}
+
+
+@pytest.mark.parametrize("what", LOSING)
+def test_a_step_that_is_named_has_the_last_word_though_its_receipt_is_missing_or_failed(what: str):
+    asked = {"worth": worth(not_to_lose={"peak-bytes": 0.1, "step-time": 0.2})}
+    whole = measured(audit=asked, step={"ratio": 0.8, "peak": (1000, 1000)}, **LOSING[what])
+    assert decide(whole).decision == KEEP
+    without = replace(whole, receipts=[replaced(each, of=2) for each in whole.receipts[:2]])
+    lost = failed(failed(whole, 2, "baseline"), 3, "baseline")
+    for evidence in (without, lost):
+        decision = decide(evidence)
+        assert decision.decision == AWAIT
+        assert not {each.code for each in decision.findings} & {"less-than-worth-alone", "margin-lost"}
+        assert {each.judged_by for each in decision.regimes} == {""}
+
+
+def test_a_loss_is_not_hidden_by_altering_its_receipt():
+    won, lost = measured(run="run-1"), measured(run="run-2", step={"ratio": 1.2})
+    both = replace(won, receipts=[*won.receipts, *lost.receipts])
+    assert decide(both).decision == BASELINE
+    for place in (6, 7):
+        both = with_altered_sample(both, place)
+    assert {each.decision for each in decide(both).regimes} == {AWAIT}
+    assert "receipt-altered" in codes(both)
+
+
+def test_times_of_calls_decline_nothing_alone():
+    evidence = alone(ratio=1.1)
+    assert decide(evidence).decision == BASELINE
+    for place, each in enumerate(evidence.receipts):
+        processes = [replaced(one, dispatch_s=9e-4) for one in each.session.processes]
+        session = replaced(each.session, processes=processes)
+        evidence = changed(evidence, place, session=session, verdict=session_verdict(session))
+    assert decide(evidence).decision == AWAIT
+    assert "session-doubts" in codes(evidence)
+
+
+def test_where_results_of_both_sides_are_wrong_nobody_is_accused():
+    evidence = with_session(processes=with_wrong_results("candidate", "baseline"))
+    assert decide(evidence).decision == AWAIT
+    assert "session-refused" in codes(evidence) and "timed-output-differs" not in codes(evidence)
 
 
 def test_every_effect_has_its_code():
