@@ -105,6 +105,16 @@ def test_a_step_that_is_named_has_the_last_word_though_its_receipt_is_missing_or
         assert {each.judged_by for each in decision.regimes} == {""}
 
 
+def test_a_failed_control_declines_nothing_and_loses_nothing():
+    """A baseline that differs from itself: neither a gain too small nor a margin that is not lost."""
+    asked = {"worth": worth(not_to_lose={"step-time": 0.05})}
+    for ratio in (1.0, 0.97, 1.02):
+        decision = decide(measured(audit=asked, step={"ratio": ratio, "control": 1.2}))
+        assert decision.decision == AWAIT, ratio
+        found = {each.code for each in decision.findings}
+        assert "session-cannot-tell" in found and "margin-undecided" in found
+
+
 def test_a_loss_is_not_hidden_by_altering_its_receipt():
     won, lost = measured(run="run-1"), measured(run="run-2", step={"ratio": 1.2})
     both = replace(won, receipts=[*won.receipts, *lost.receipts])
