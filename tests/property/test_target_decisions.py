@@ -96,7 +96,7 @@ def test_one_receipt_less_never_makes_a_claim_however_it_goes(evidence: Evidence
     renumbered = [replaced(each, number=number, of=len(rest)) for number, each in enumerate(rest, start=1)]
     for less in (
         replace(evidence, receipts=renumbered),
-        sample_receipts.changed(evidence, place, dims={"m": 8, "n": 128}),
+        sample_receipts.changed(evidence, place, dims={"m": 8, "n": 128}, achieved=[]),
         failed(evidence, place, "host"),
     ):
         after = decide(less).decision

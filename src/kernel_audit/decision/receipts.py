@@ -67,7 +67,7 @@ def left_out(evidence: Evidence) -> dict[str, str]:
 def _reasons_against(evidence: Evidence, receipt: Receipt) -> Iterator[tuple[str, str]]:
     """(code, text) of whatever speaks against it, the gravest first."""
     audit = evidence.frozen.audit
-    if wrong := contradictions(receipt):
+    if wrong := contradictions(receipt, audit):
         yield "receipt-altered", wrong[0]
     if receipt.target == CPU or any(each.scope.claims != "target" for each in _sessions(receipt)):
         yield "receipt-of-a-cpu", f"a session on {receipt.device.kind}, which claims nothing about a target"

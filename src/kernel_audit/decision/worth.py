@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from kernel_audit.contract import Worth
 from kernel_audit.records import CANNOT_TELL, FASTER, REFUSED, Receipt, SideTimes
+from kernel_audit.statistics import FLOOR_ALLOWANCE, LARGE_BYTES
 
 TIMES = ("step-time", "examples-per-second")
 MEASURED = (*TIMES, "peak-bytes", "error")
-LARGE_BYTES = 256 << 20
-FLOOR_ALLOWANCE = 1.25  # a program that mostly reads may pass a copy by so much
 
 MET, SHORT, OPEN = "met", "short", "open"
 

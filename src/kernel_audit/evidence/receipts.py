@@ -6,7 +6,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernel_audit.contract import Audit
 from kernel_audit.errors import BundleError
+from kernel_audit.evidence.against_audit import audit_contradictions
+from kernel_audit.evidence.choices import choice_contradictions
+from kernel_audit.evidence.held_to_plan import plan_contradictions
 from kernel_audit.evidence.strict import read_record
 from kernel_audit.records import (
     FAILURE,
@@ -17,7 +21,7 @@ from kernel_audit.records import (
     Session,
     receipt_name,
 )
-from kernel_audit.statistics import achieved, ceiling_per_s, pilot_ratio, recomputed_differences
+from kernel_audit.statistics import achieved, ceiling_per_s, recomputed_differences
 
 RELATIVE = 1e-9
 
@@ -46,9 +50,10 @@ def read_receipts(folder: Path) -> list[Receipt]:
     return [found[name] for name in sorted(found)]
 
 
-def contradictions(receipt: Receipt) -> list[str]:
-    """Sentences, one for each thing that the receipt says against its own samples; empty where nothing is."""
-    return list(_contradictions(receipt))
+def contradictions(receipt: Receipt, audit: Audit | None = None) -> list[str]:
+    """Sentences, one for each thing that the receipt says against its own samples and plans, and against `audit` where its
+    contract is that; empty where nothing is."""
+    return [*_contradictions(receipt), *(audit_contradictions(receipt, audit) if audit is not None else ())]
 
 
 def _contradictions(receipt: Receipt) -> Iterator[str]:
@@ -65,11 +70,14 @@ def _contradictions(receipt: Receipt) -> Iterator[str]:
     yield from _wrong_memory(receipt)
     for session in (each for each in (receipt.session, *receipt.pilots) if each is not None):
         yield from _elsewhere(receipt, session)
+        yield from plan_contradictions(session)
     if receipt.session is not None and receipt.verdict is not None:
+        if receipt.verdict.margin != receipt.session.plan.margin:
+            yield f"judged at a margin of {receipt.verdict.margin!r}, planned for {receipt.session.plan.margin!r}"
         yield from recomputed_differences(receipt.verdict, receipt.session)
         yield from _other_programs(receipt, receipt.session)
         yield from _wrong_shares(receipt)
-    yield from _wrong_choices(receipt)
+    yield from choice_contradictions(receipt)
 
 
 def _elsewhere(receipt: Receipt, session: Session) -> Iterator[str]:
@@ -138,26 +146,6 @@ def _wrong_shares(receipt: Receipt) -> Iterator[str]:
             _same(getattr(each, name), getattr(mine, name)) for name in each.__struct_fields__ if name != "role"
         ):
             yield f"what the {each.role} achieved is not what its samples and ceilings give"
-
-
-def _wrong_choices(receipt: Receipt) -> Iterator[str]:
-    """The choice of a side is that of its pilots, and each pilot's ratio that of its samples."""
-    pilots = {each.id: each for each in receipt.pilots}
-    for choice in receipt.choices:
-        for pilot in choice.pilots:
-            if not pilot.session:
-                continue
-            session = pilots.get(pilot.session)
-            ratio, pairs = pilot_ratio(session) if session is not None else (None, -1)
-            if pairs != pilot.pairs or not _same(pilot.ratio, ratio):
-                yield f"the pilot of {pilot.name!r} is not what its samples give"
-        if choice.pilots:
-            best = min(choice.pilots, key=lambda each: math.inf if each.ratio is None else each.ratio)
-            if best.name != choice.chosen:
-                yield f"{choice.chosen!r} was chosen, and the pilots chose {best.name!r}"
-        timed = next((each.name for each in receipt.programs if each.role == choice.role), choice.chosen)
-        if timed != choice.chosen:
-            yield f"{choice.chosen!r} was chosen as {choice.role}, and {timed!r} was timed"
 
 
 def _same(said: object, found: object) -> bool:

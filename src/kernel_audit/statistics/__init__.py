@@ -3,7 +3,16 @@
 No JAX; NumPy is imported where it is used. `session_verdict` is the way from a session's raw samples to what it says.
 """
 
-from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_per_s, pilot_ratio
+from kernel_audit.statistics.achieved import (
+    COPY,
+    FLOOR_ALLOWANCE,
+    LARGE_BYTES,
+    PRODUCT,
+    achieved,
+    ceiling_per_s,
+    least_s,
+    pilot_ratio,
+)
 from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
 from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, needed_speedup, speedup_limit
@@ -12,11 +21,14 @@ from kernel_audit.statistics.ratios import clock_doubt, log_ratios
 from kernel_audit.statistics.recomputed import recomputed_differences
 from kernel_audit.statistics.resampling import Interval, difference_interval, share_interval
 from kernel_audit.statistics.session_verdict import session_verdict
+from kernel_audit.statistics.steps import Step, process_seed, process_steps
 from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
 
 __all__ = [
     "COPY",
+    "FLOOR_ALLOWANCE",
+    "LARGE_BYTES",
     "PRODUCT",
     "Crossing",
     "Crossover",
@@ -24,6 +36,7 @@ __all__ = [
     "RatioInterval",
     "RatioNoise",
     "Soundness",
+    "Step",
     "achieved",
     "ceiling_per_s",
     "clock_doubt",
@@ -31,12 +44,15 @@ __all__ = [
     "crossover",
     "difference_interval",
     "judge",
+    "least_s",
     "log_ratios",
     "median",
     "needed_speedup",
     "pairs_needed",
     "percentile_90",
     "pilot_ratio",
+    "process_seed",
+    "process_steps",
     "ratio_interval",
     "ratio_noise",
     "recomputed_differences",

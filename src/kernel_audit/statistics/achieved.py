@@ -11,11 +11,19 @@ from kernel_audit.statistics.ratios import log_ratios
 from kernel_audit.statistics.summary import median
 
 COPY, PRODUCT = "copy", "matrix-product"
+LARGE_BYTES = 256 << 20  # operands of this size lie in no cache
+FLOOR_ALLOWANCE = 1.25  # a program that mostly reads may pass a copy, which reads and writes, by so much
 
 
 def ceiling_per_s(work: float, samples_s: Sequence[float]) -> float:
     """Work a second in the median sample: bytes read and written, or operations."""
     return work / median(samples_s)
+
+
+def least_s(least_bytes: int, operand_bytes: int, ceilings: Iterable[Ceiling]) -> float:
+    """The least time that bytes allow any program; 0 where operands may lie in a cache, or no copy was measured."""
+    copy = max((each.per_s for each in ceilings if each.kind == COPY), default=0.0)
+    return least_bytes / (FLOOR_ALLOWANCE * copy) if copy and operand_bytes >= LARGE_BYTES else 0.0
 
 
 def achieved(

@@ -41,15 +41,17 @@ def test_evidence_that_shows_a_code(code: str):
 def test_times_of_results_that_nobody_saw_carry_nothing():
     decision = decide(unchecked())
     assert decision.decision == AWAIT
-    (found,) = [each for each in decision.findings if each.code == "session-cannot-tell"]
-    assert "outputs-unchecked" in found.text
+    assert unchecked().receipts[0].verdict.reasons == ["outputs-unchecked"]
+    (found,) = [each for each in decision.findings if each.code == "receipt-altered"]
+    assert "were to be judged" in found.text
 
 
 def test_a_boundary_of_another_kind_is_refused_by_name():
     """The session says its boundary too, so a receipt that only claims another one is altered; one that had another is not."""
     other = "from host arrays to host arrays"
     session = replaced(KEPT.receipts[0].session, boundary=other)
-    evidence = changed(KEPT, boundary=other, session=session, verdict=session_verdict(session))
+    pilots = [replaced(each, boundary=other) for each in KEPT.receipts[0].pilots]
+    evidence = changed(KEPT, boundary=other, session=session, verdict=session_verdict(session), pilots=pilots)
     assert "receipt-other-boundary" in codes(evidence) and decide(evidence).decision == AWAIT
     assert "receipt-altered" in codes(changed(KEPT, boundary=other))
 
