@@ -81,6 +81,16 @@ def test_peak_bytes_may_carry_the_decision():
     assert decide(fat).decision == BASELINE
 
 
+def test_an_error_is_compared_with_that_of_the_most_exact_baseline():
+    """The quickest baseline is not the measure where another one, which ran too, is more exact."""
+    evidence = with_worth(step={"error": (0.1, 0.2), "ratio": 1.0}, objective="error", margin=0.3)
+    assert decide(evidence).decision == KEEP
+    for place, receipt in enumerate(evidence.receipts):
+        exact = replaced(receipt.checks[1], name="exact", error_max=0.1)
+        evidence = changed(evidence, place, checks=[*receipt.checks, exact])
+    assert decide(evidence).decision == BASELINE
+
+
 def test_without_a_step_nothing_is_kept():
     assert decide(no_step()).decision == AWAIT
     assert decide(alone(ratio=0.5)).decision == AWAIT
