@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
-from kernel_audit.records import Session, SessionPlan, TimedProcess, encode
+from kernel_audit.records import VOID_REASONS, Session, SessionPlan, TimedProcess, encode
 from kernel_audit.statistics import Step, process_seed, process_steps
 
 KINDS = ("comparison", "control", "direction")
@@ -19,6 +19,8 @@ def plan_contradictions(session: Session) -> Iterator[str]:
     if not 0 < plan.processes <= plan.pairs:
         yield f"a plan of {plan.pairs} pairs in {plan.processes} processes"
         return
+    if not plan.direction_pairs:
+        yield "its plan has no pair whose answer is known"
     ran, lost = len(session.processes), len(session.lost_processes)
     if ran + lost != plan.processes:
         yield f"{plan.processes} processes were planned, {ran} are there, and {lost} are said to be lost"
@@ -38,6 +40,8 @@ def _other_pairs(plan: SessionPlan, process: TimedProcess) -> Iterator[str]:
         columns, planned = getattr(process, kind), [each for each in steps if each.kind == kind]
         lengths = {len(getattr(columns, name)) for name in ("order", "inputs", "left_s", "right_s", "voided")}
         lengths |= {len(each) for each in (columns.left_second_s, columns.right_second_s) if each}
+        if unknown := {*columns.voided} - {"", *VOID_REASONS}:
+            yield f"process {process.index}: pairs of the {kind} voided as {sorted(unknown)}"
         if lengths != {len(planned)}:
             yield f"process {process.index}: {len(planned)} pairs of the {kind} were planned, there are {sorted(lengths)}"
         elif columns.order != [each.order for each in planned] or columns.inputs != [each.inputs for each in planned]:

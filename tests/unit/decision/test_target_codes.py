@@ -137,6 +137,20 @@ def test_a_loss_is_not_hidden_by_altering_its_receipt():
     assert "receipt-altered" in codes(both)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"contract": "sha256:0"}, {"sources": {}}, {"target": "tpu:v4"}, {"run": "run-3"}, {"of": 9}],
+    ids=lambda each: next(iter(each)),
+)
+def test_a_loss_is_not_hidden_by_making_its_receipt_about_something_else(changes: dict):
+    won, lost = measured(run="run-1"), measured(run="run-2", step={"ratio": 1.2})
+    both = changed(replace(won, receipts=[*won.receipts, *lost.receipts[:3]]), 6, **changes)
+    both = changed(
+        replace(both, receipts=[*both.receipts, lost.receipts[3]]), 7, **({} if "run" in changes else changes)
+    )
+    assert decide(both).decision in (AWAIT, BASELINE)
+
+
 def test_times_of_calls_decline_nothing_alone():
     evidence = alone(ratio=1.1)
     assert decide(evidence).decision == BASELINE

@@ -57,6 +57,9 @@ ALTERED = {
         with_first(checks=[replaced(each, checked=1) for each in GOOD.session.processes[0].checks])
     ),
     "the number of planned pairs": lambda: with_plan(pairs=104),
+    "a pair voided for no reason of a session": lambda: made_again(
+        with_columns(voided=lambda each: ["slow", *each[1:]])
+    ),
     "its margin": lambda: with_plan(margin=0.03),
     "the margin that it was judged at": lambda: {"verdict": session_verdict(GOOD.session, margin=0.04)},
     "a floor": lambda: made_again(
