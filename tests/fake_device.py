@@ -22,7 +22,7 @@ from kernel_audit.measure.comparison import check_seed
 from kernel_audit.program.packed import unpack
 from kernel_audit.records import Ceiling, Fixture, SessionPlan, SessionScope, TimedSide, digest_bytes
 from kernel_audit.statistics import ceiling_per_s
-from kernel_audit.timing import Noise, NoJudge, World, process_seed, run_process
+from kernel_audit.timing import Noise, SimulatedJudge, World, process_seed, run_process
 from kernel_audit.timing.simulated import Stage, plain_sides
 from kernel_audit.worker import Job, JobResult
 from kernel_audit.worker.seal import new_key, sealer
@@ -140,7 +140,7 @@ class FakeDevice:
         calls = 4 * (plan.pairs // plan.processes) + 3 * plan.direction_pairs + 5 * plan.warm_ups + 50
         world = World(noise, calls, process_seed(plan, index))
         sides = plain_sides(world, base, self._factor(names["candidate"]) / self._factor(names["baseline"]))
-        process = run_process(sides, Stage().operands(world), NoJudge(), world, plan, index)
+        process = run_process(sides, Stage().operands(world), SimulatedJudge(), world, plan, index)
         records = []
         for role in ("candidate", "baseline"):
             data = Path(each["programs"][role]).read_bytes()

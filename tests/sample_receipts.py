@@ -11,6 +11,7 @@ from sample_evidence import replaced
 
 from kernel_audit.contract import Audit, Worth
 from kernel_audit.evidence import Evidence
+from kernel_audit.measure.comparison import Comparison, is_large, least_bytes
 from kernel_audit.records import (
     FAILURE,
     PROGRAM,
@@ -21,6 +22,7 @@ from kernel_audit.records import (
     Choice,
     Failure,
     PeakMemory,
+    PilotRatio,
     Receipt,
     ReceiptDevice,
     ReceiptProgram,
@@ -30,13 +32,16 @@ from kernel_audit.records import (
     TimingVerdict,
     digest_of,
 )
-from kernel_audit.statistics import achieved, ceiling_per_s, session_verdict
+from kernel_audit.statistics import achieved, ceiling_per_s, pilot_ratio, session_verdict
 from kernel_audit.timing import Noise, plan_session, simulate_session
 
 TARGET, KIND, JAX = "tpu:v5e", "TPU v5 lite", "0.9.2"
 STEP_PLACE = "train.py:step"
 DTYPES = ("float32", "bfloat16")
 CEILING_SAMPLES = [1e-3, 1.1e-3, 1.2e-3]
+BASE_S = 1e-3  # of the baseline, simulated
+CANDIDATES = ("candidate block=8x128", "candidate block=16x256")
+BASELINE_NAME = "fused"
 
 
 def worth(**changes: Any) -> Worth:
@@ -52,25 +57,56 @@ def evidence(**changes: Any) -> Evidence:
 
 
 @cache
-def session(ratio: float, *, noise: float = 0.01, control: float = 1.0, seed: int = 3, base_s: float = 1e-3) -> Session:
+def session(
+    ratio: float,
+    *,
+    noise: float = 0.01,
+    control: float = 1.0,
+    seed: int = 3,
+    margin: float = 0.05,
+    floor_s: float = 0.0,
+    names: tuple[str, str] = (CANDIDATES[0], BASELINE_NAME),
+    pilot: bool = False,
+    base_s: float = BASE_S,
+) -> Session:
     """A session in which the candidate takes `ratio` of the baseline's time, and the control `control` of its own."""
-    plan = plan_session(seed=seed, input_sets=1, pairs=96, processes=8, margin=0.05, fresh_every=0, check_every=0)
+    pairs, processes = (8, 2) if pilot else (96, 8)
+    plan = plan_session(seed=seed, input_sets=1, pairs=pairs, processes=processes, margin=margin)
     made = simulate_session(Noise("quiet", independent=noise, spread=0.001), plan, ratio=ratio, base_s=base_s)
     scope = SessionScope(platform="tpu", device_kind=KIND, device_count=1, claims="target", versions={"jax": JAX})
     sides = [
-        replaced(each, program=digest_of([each.role, "program"]), exported=digest_of([each.role, "bytes"]))
-        for each in made.sides
+        replaced(
+            each, name=name, program=digest_of([name, "program"]), exported=digest_of([name, "bytes"]), floor_s=floor_s
+        )
+        for name, each in zip(names, made.sides, strict=True)
     ]
     processes = [
         replaced(each, control=replaced(each.control, left_s=[sample * control for sample in each.control.left_s]))
         for each in made.processes
     ]
-    return replaced(made, provenance="measured", scope=scope, sides=sides, processes=processes)
+    told = {"id": digest_of([names, plan])[7:23], "provenance": "measured", "scope": scope, "sides": sides}
+    return replaced(made, **told, processes=processes)
 
 
 @cache
-def verdict(ratio: float, noise: float, control: float, seed: int, base_s: float) -> TimingVerdict:
-    return session_verdict(session(ratio, noise=noise, control=control, seed=seed, base_s=base_s))
+def chosen_on_pilots(configurations: int) -> tuple[list[Choice], list[Session]]:
+    """The first of as many configurations, against the only baseline."""
+    names = CANDIDATES[:configurations] if configurations > 1 else ()
+    made = [
+        session(0.8 + 0.1 * number, seed=100 + number, names=(name, BASELINE_NAME), pilot=True)
+        for number, name in enumerate(names)
+    ]
+    ratios = []
+    for name, each in zip(names, made, strict=True):
+        ratio, pairs = pilot_ratio(each)
+        ratios.append(PilotRatio(name=name, ratio=ratio, pairs=pairs, session=each.id))
+    candidate = Choice(role="candidate", chosen=CANDIDATES[0], yardstick=BASELINE_NAME, pilots=ratios)
+    return [candidate, Choice(role="baseline", chosen=BASELINE_NAME, yardstick=BASELINE_NAME)], made
+
+
+@cache
+def verdict(ratio: float, **about: Any) -> TimingVerdict:
+    return session_verdict(session(ratio, **about))
 
 
 def receipt(
@@ -82,27 +118,39 @@ def receipt(
     noise: float = 0.01,
     control: float = 1.0,
     seed: int = 3,
-    base_s: float = 1e-3,
     number: int = 1,
     of: int = 1,
     peak: tuple[int, int] = (1000, 1000),
     error: tuple[float, float] = (0.1, 0.1),
     compile_s: tuple[float, float] = (2.0, 1.0),
-    least_bytes: int = 4096,
+    copy_share: float | None = None,
+    base_s: float = BASE_S,
     flops: float | None = None,
     products: tuple[str, ...] = (),
     run: str = "run-1",
     **changes: Any,
 ) -> Receipt:
-    """One receipt of a comparison that was won, or lost, by `ratio`. `products`: the dtypes whose products were measured."""
-    timed = session(ratio, noise=noise, control=control, seed=seed, base_s=base_s)
-    told = verdict(ratio, noise, control, seed, base_s)
+    """One receipt of a comparison that was won, or lost, by `ratio`. `copy_share`: the baseline's, of a measured copy.
+    `products`: the dtypes whose products were measured."""
+    comparison = Comparison(part, audit.declared_dims, {"T": dtype}, {}, ())
+    least = least_bytes(audit, comparison)
+    work = 1e6 if copy_share is None else least / (copy_share * BASE_S) * CEILING_SAMPLES[1]
     copy = Ceiling(
-        kind="copy", dtype="float32", work=1e6, samples_s=CEILING_SAMPLES, per_s=ceiling_per_s(1e6, CEILING_SAMPLES)
+        kind="copy", dtype="float32", work=work, samples_s=CEILING_SAMPLES, per_s=ceiling_per_s(work, CEILING_SAMPLES)
     )
     ceilings = [copy, *(product_ceiling(each) for each in products)]
+    about = {
+        "noise": noise,
+        "control": control,
+        "seed": seed,
+        "base_s": base_s,
+        "margin": min(max(audit.worth.margin, 0.01), 0.05),
+        "floor_s": least / copy.per_s / 1.25 if is_large(audit, comparison) else 0.0,
+    }
+    timed, told = session(ratio, **about), verdict(ratio, **about)
+    choices, pilots = chosen_on_pilots(len(audit.configurations()))
     sides = ("candidate", "baseline")
-    names = {"candidate": "candidate block=8x128", "baseline": "fused"}
+    names = {"candidate": CANDIDATES[0], "baseline": BASELINE_NAME}
     made = Receipt(
         kind=RECEIPT,
         run=run,
@@ -148,9 +196,10 @@ def receipt(
         compile_s=dict(zip(sides, compile_s, strict=True)),
         session=timed,
         verdict=told,
-        choices=[Choice(role=role, chosen=names[role], yardstick="fused") for role in sides],
+        choices=choices,
+        pilots=pilots,
         ceilings=ceilings,
-        achieved=achieved(told, least_bytes=least_bytes, flops=flops, dtype=dtype, ceilings=ceilings),
+        achieved=achieved(told, least_bytes=least, flops=flops, dtype=dtype, ceilings=ceilings),
         memory=[
             PeakMemory(role=role, arguments_bytes=0, results_bytes=0, temporary_bytes=each, peak_bytes=each)
             for role, each in zip(sides, peak, strict=True)

@@ -10,7 +10,7 @@ from sample_evidence import replaced
 from sample_receipts import changed, failed, measured, worth
 
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import AWAIT, BASELINE, KEEP, REVISE, PairColumns, digest_of
+from kernel_audit.records import AWAIT, BASELINE, KEEP, REVISE, PairColumns, TimedProcess, digest_of
 
 KEPT = measured()
 STEP_PLACES = (2, 3)
@@ -25,28 +25,28 @@ def with_session(place: int = 0, **changes: object) -> Evidence:
     return changed(KEPT, place, session=session, verdict=verdict, achieved=[])
 
 
-def altered_sample() -> Evidence:
-    session = KEPT.receipts[0].session
+def with_altered_sample(evidence: Evidence, place: int = 0) -> Evidence:
+    session = evidence.receipts[place].session
     first = session.processes[0]
     left = [first.comparison.left_s[0] * 1.5, *first.comparison.left_s[1:]]
     process = replaced(first, comparison=replaced(first.comparison, left_s=left))
-    return changed(KEPT, session=replaced(session, processes=[process, *session.processes[1:]]))
+    return changed(evidence, place, session=replaced(session, processes=[process, *session.processes[1:]]))
 
 
 def with_check(role: str) -> Evidence:
-    from kernel_audit.records import OutputCheck
-
-    session = KEPT.receipts[0].session
-    check = OutputCheck(role=role, how="the oracle", timed=9, checked=3, fresh=1, differing=1)
-    processes = [replaced(session.processes[0], checks=[check]), *session.processes[1:]]
-    return with_session(processes=processes)
+    return with_session(processes=with_wrong_results(role))
 
 
-def with_floor() -> Evidence:
-    sides = [
-        replaced(each, floor_s=1.0 if each.role == "candidate" else 0.0) for each in KEPT.receipts[0].session.sides
-    ]
-    return with_session(sides=sides)
+def with_wrong_results(*roles: str) -> list[TimedProcess]:
+    """The processes of a session, one result of each role wrong in the first."""
+    first, *rest = KEPT.receipts[0].session.processes
+    checks = [replaced(each, differing=1) if each.role in roles else each for each in first.checks]
+    return [replaced(first, checks=checks), *rest]
+
+
+def unchecked() -> Evidence:
+    """Nobody looked at what the timed calls gave."""
+    return with_session(processes=[replaced(each, checks=[]) for each in KEPT.receipts[0].session.processes])
 
 
 def with_second_clock() -> Evidence:
@@ -112,20 +112,34 @@ def no_step() -> Evidence:
     return replace(KEPT, receipts=[replaced(each, of=2) for each in KEPT.receipts[:2]])
 
 
+def alone(*, sizes: dict[str, int] | None = None, **program: object) -> Evidence:
+    """An audit that names no step, and the kernel alone."""
+    dimensions = KEPT.frozen.audit.dimensions
+    if sizes is not None:
+        dimensions = [replaced(each, size=sizes[each.name]) for each in dimensions]
+    base = sample_receipts.evidence(worth=worth(step=None), dimensions=dimensions)
+    receipts = [
+        sample_receipts.receipt(base.frozen.audit, dtype=dtype, number=number, of=2, **program)
+        for number, dtype in enumerate(sample_receipts.DTYPES, start=1)
+    ]
+    return replace(base, receipts=receipts)
+
+
 def mixed() -> Evidence:
     """Kept in float32, lost in bfloat16."""
     slow = sample_receipts.receipt(KEPT.frozen.audit, part="step", dtype="bfloat16", ratio=1.2, number=4, of=4)
     return replace(KEPT, receipts=[*KEPT.receipts[:3], slow])
 
 
-LARGE = {"least_bytes": 1 << 30}
+# The baseline already runs at the speed of a copy, or above.
+LARGE = {"sizes": {"m": 16384, "n": 8192}, "copy_share": 1.2}
 # code -> (evidence that shows it, the decision that comes of it)
 SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "worth-met": (lambda: KEPT, KEEP),
     "fails-on-target": (lambda: failed(KEPT, 0, "candidate", all_lost=False), REVISE),
     "timed-output-differs": (lambda: with_check("candidate"), REVISE),
     "session-refused": (lambda: with_check("baseline"), AWAIT),
-    "faster-than-possible": (with_floor, AWAIT),
+    "faster-than-possible": (lambda: alone(ratio=0.5, **LARGE), AWAIT),
     "session-cannot-tell": (lambda: measured(step={"control": 1.2}), AWAIT),
     "session-doubts": (with_second_clock, KEEP),
     "baseline-fails-on-target": (lambda: failed(KEPT, 0, "baseline"), AWAIT),
@@ -136,13 +150,13 @@ SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "receipts-left-out": (lambda: replace(KEPT, receipts=KEPT.receipts[1:]), AWAIT),
     "evidence-missing": (lambda: replace(KEPT, cells=KEPT.cells[1:]), AWAIT),
     "correctness-open": (divisible, AWAIT),
-    "receipt-altered": (altered_sample, AWAIT),
+    "receipt-altered": (lambda: with_altered_sample(KEPT), AWAIT),
     "receipt-of-a-cpu": (on_a_cpu, AWAIT),
     "receipt-not-measured": (simulated, AWAIT),
     "receipt-other-device": (lambda: changed(KEPT, target="tpu:v4"), AWAIT),
     "receipt-other-source": (lambda: changed(KEPT, sources={"doubling/kernel.py": digest_of("new")}), AWAIT),
     "receipt-other-contract": (lambda: changed(KEPT, contract=digest_of("another")), AWAIT),
-    "receipt-other-shape": (lambda: changed(KEPT, dims={"m": 8, "n": 128}), AWAIT),
+    "receipt-other-shape": (lambda: changed(KEPT, dims={"m": 8, "n": 128}, achieved=[]), AWAIT),
     "receipt-other-boundary": (lambda: changed(KEPT, 2, step="train.py:other"), AWAIT),
     "receipt-other-precision": (
         lambda: changed(KEPT, precision={**KEPT.receipts[0].precision, "default_matmul_precision": "highest"}),
@@ -158,17 +172,8 @@ SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "receipt-other-program": (other_program, AWAIT),
     "worth-undecided": (lambda: measured(step={"ratio": 0.95}), AWAIT),
     "less-than-worth-in-step": (lambda: measured(step={"ratio": 1.1}), BASELINE),
-    "less-than-worth-alone": (
-        lambda: replace(
-            KEPT,
-            receipts=[
-                sample_receipts.receipt(KEPT.frozen.audit, dtype=dtype, ratio=1.1, number=number, of=2)
-                for number, dtype in enumerate(sample_receipts.DTYPES, start=1)
-            ],
-        ),
-        BASELINE,
-    ),
-    "floor-leaves-too-little": (lambda: replace(no_step(), receipts=_near_the_floor()), BASELINE),
+    "less-than-worth-alone": (lambda: alone(ratio=1.1), BASELINE),
+    "floor-leaves-too-little": (lambda: alone(ratio=1.0, **LARGE), BASELINE),
     "break-even-too-late": (lambda: with_worth(break_even=10), BASELINE),
     "margin-lost": (
         lambda: with_worth(step={"peak": (2000, 1000)}, not_to_lose={"peak-bytes": 0.1}),
@@ -179,11 +184,3 @@ SHOWN: dict[str, tuple[Callable[[], Evidence], str | None]] = {
     "slower-alone": (lambda: measured(ratio=1.1, step={"ratio": 0.8}), KEEP),
     "dispatcher-unmeasured": (mixed, AWAIT),
 }
-
-
-def _near_the_floor() -> list:
-    """The baseline already runs at the speed of a copy, or above."""
-    return [
-        sample_receipts.receipt(KEPT.frozen.audit, dtype=dtype, ratio=1.0, number=number, of=2, **LARGE)
-        for number, dtype in enumerate(sample_receipts.DTYPES, start=1)
-    ]

@@ -88,6 +88,24 @@ def test_less_evidence_never_makes_a_claim(evidence: Evidence, data: st.DataObje
 
 @FEW
 @given(cases(), st.data())
+def test_one_receipt_less_never_makes_a_claim_however_it_goes(evidence: Evidence, data: st.DataObject):
+    """Left out with the others numbered anew, about something else, or a failure of nobody's."""
+    before = decide(evidence).decision
+    place = data.draw(st.integers(0, len(evidence.receipts) - 1))
+    rest = [each for index, each in enumerate(evidence.receipts) if index != place]
+    renumbered = [replaced(each, number=number, of=len(rest)) for number, each in enumerate(rest, start=1)]
+    for less in (
+        replace(evidence, receipts=renumbered),
+        sample_receipts.changed(evidence, place, dims={"m": 8, "n": 128}, achieved=[]),
+        failed(evidence, place, "host"),
+    ):
+        after = decide(less).decision
+        # What a receipt alone accused may no longer be accused; then the others may still show a loss.
+        assert after in (before, AWAIT, None) or (before == REVISE and after == BASELINE)
+
+
+@FEW
+@given(cases(), st.data())
 def test_worse_evidence_never_improves_a_decision(evidence: Evidence, data: st.DataObject):
     before = decide(evidence).decision
     worse = data.draw(st.sampled_from([_slower, _fatter, _wrong_cell, _lost_on_target]))(evidence)

@@ -6,6 +6,7 @@ from collections import Counter
 
 from kernel_audit.decision.completeness import evidence_missing
 from kernel_audit.decision.finding import finding
+from kernel_audit.decision.profile import is_about
 from kernel_audit.decision.reasons import EFFECTS, reasons
 from kernel_audit.decision.review import correctness_open, review
 from kernel_audit.decision.rules import RULES, declared_targets
@@ -119,6 +120,7 @@ def _on_targets(evidence: Evidence, general: list[Finding], targets: Targets) ->
     for regime in targets.regimes:
         ids = by_mode.get(mode_text(regime.mode), set())
         here = [each for each in general if not (known & set(each.records)) or ids & set(each.records)]
+        here = [each for each in here if is_about(each, regime.target, regime.dtype)]
         here += regime.findings
         codes = list(dict.fromkeys(each.code for each in sorted(here, key=_rank) if _effect(each) != "note"))
         found.append(

@@ -1,16 +1,21 @@
-"""Rules about a profile of the complete step. Only one that was taken on the audit's own target may decline; any other
-informs.
+"""Rules about a profile of the complete step. Only one that was taken on the audit's own target, of its step at its sizes
+with a baseline in place, and by a reader that a receipt verifies, may decline; any other informs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from kernel_audit.contract import Worth
 from kernel_audit.decision.finding import finding
+from kernel_audit.decision.receipts import dtype_text
+from kernel_audit.decision.worth import TIMES
 from kernel_audit.evidence import Evidence
 from kernel_audit.evidence.layout import PROFILE
-from kernel_audit.records import Finding, Opportunity, ProfileRecord
+from kernel_audit.records import UNMAPPED, Finding, Opportunity, ProfileRecord
 from kernel_audit.statistics import needed_speedup, speedup_limit
 
-_LONG_BEFORE = 0.5  # a pass whose steps took this much less than the traced ones did not wait for its results
+DECLINES = "no-persuasive-region"
 
 
 def profile_findings(evidence: Evidence) -> list[Finding]:
@@ -21,12 +26,24 @@ def profile_findings(evidence: Evidence) -> list[Finding]:
     faults = unfit(record)
     found = [*faults]
     opportunity = candidates_opportunity(record)
-    if opportunity is not None and not faults:
-        if not _on_target(evidence, record):
-            found.append(_finding("share-is-conditional", _conditional(record, opportunity), record))
-        elif not persuasive(record):
-            found.append(_finding("no-persuasive-region", _declined(record, opportunity), record, str(record.target)))
+    if opportunity is None or faults:
+        return found
+    if not _on_target(evidence, record):
+        found.append(_finding("share-is-conditional", _conditional(record, opportunity), record))
+    elif against := list(_reasons_against(evidence, record)):
+        text = (
+            f"on {record.target} {opportunity.region} takes {opportunity.share:.1%} of the step, and declines nothing: "
+        )
+        found.append(_finding("profile-informs-only", text + "; ".join(against), record, str(record.target)))
+    elif not persuasive(record, evidence.frozen.audit.worth):
+        text = _declined(record, opportunity, evidence.frozen.audit.worth)
+        found.append(_finding(DECLINES, text, record, _regime_of(evidence, record)))
     return found
+
+
+def is_about(finding: Finding, target: str, dtype: str) -> bool:
+    """Whether a finding counts in a regime: a profile declines only that of the target and the dtypes that it was taken on."""
+    return finding.code != DECLINES or finding.scope == _scope(target, dtype)
 
 
 def unfit(record: ProfileRecord) -> list[Finding]:
@@ -55,11 +72,66 @@ def candidates_opportunity(record: ProfileRecord) -> Opportunity | None:
     return next((each for each in record.opportunity if each.region == record.candidate_region), None)
 
 
-def persuasive(record: ProfileRecord) -> bool:
-    """Whether the candidate's region could give the audit's margin at all: at the upper end of its share's interval, and for a
-    part that costs nothing, the step would take the share p less time."""
+def persuasive(record: ProfileRecord, worth: Worth) -> bool:
+    """Whether the candidate's region could give the audit's margin at all: at the upper end of its share's interval, with all
+    that no region could be found for, and for a part that costs nothing."""
     opportunity = candidates_opportunity(record)
-    return opportunity is None or needed_speedup(opportunity.share_high, record.margin) != float("inf")
+    return opportunity is None or needed_speedup(_bound(record, opportunity), _wanted(worth)) != float("inf")
+
+
+def _bound(record: ProfileRecord, opportunity: Opportunity) -> float:
+    """The most that the candidate's region may take: what is not mapped may be the candidate's."""
+    unmapped = max([each.share_high for each in record.regions if each.name == UNMAPPED], default=0.0)
+    return min(1.0, opportunity.share_high + max(unmapped, record.mapping.get(UNMAPPED, 0.0)))
+
+
+def _wanted(worth: Worth) -> float:
+    """The share of the step's time that must go: m more examples a second need m / (1 + m) less time."""
+    return worth.margin / (1 + worth.margin) if worth.objective == "examples-per-second" else worth.margin
+
+
+def _reasons_against(evidence: Evidence, record: ProfileRecord) -> Iterator[str]:
+    """Why a profile of a declared target may not decline."""
+    from kernel_audit.decision.rules import declared_targets
+
+    audit = evidence.frozen.audit
+    if not record.traced.verified:
+        yield f"no receipt shows that planes of a {record.platform} are read rightly"
+    if not record.traced.events:
+        yield "no operation was read"
+    if audit.worth.objective not in TIMES:
+        yield f"the audit asks for {audit.worth.objective}, and a share is of time"
+    if record.side not in {each.name for each in audit.baselines}:
+        yield f"with {record.side!r} in place and not a baseline"
+    if record.step != audit.worth.step:
+        yield f"of {record.step!r}, and the audit names {audit.worth.step!r}"
+    if record.dims != audit.declared_dims:
+        yield f"at {record.dims}, and declared are {audit.declared_dims}"
+    if len(_bindings(evidence, record)) != 1:
+        yield f"in {record.dtypes}, which is no one choice of the audit's dtypes"
+    if len(audit.mode_choices()) > 1:
+        yield "in which of the audit's modes is not said"
+    if not evidence.receipts and (len(declared_targets(evidence)) > 1 or len(audit.dtype_bindings()) > 1):
+        yield "the audit is for other targets or dtypes, too, and no receipt tells them apart"
+
+
+def _bindings(evidence: Evidence, record: ProfileRecord) -> list[dict[str, str]]:
+    """Choices of the audit's dtypes in which every operand that the profile names as the audit does has that dtype."""
+    audit = evidence.frozen.audit
+    named = [each for each in audit.operands if each.name in record.dtypes]
+    return [
+        binding
+        for binding in audit.dtype_bindings()
+        if named and all(binding.get(each.dtype, each.dtype) == record.dtypes[each.name] for each in named)
+    ]
+
+
+def _regime_of(evidence: Evidence, record: ProfileRecord) -> str:
+    return _scope(str(record.target), dtype_text(_bindings(evidence, record)[0]))
+
+
+def _scope(target: str, dtype: str) -> str:
+    return f"{target}, {dtype}"
 
 
 def _on_target(evidence: Evidence, record: ProfileRecord) -> bool:
@@ -76,10 +148,11 @@ def _conditional(record: ProfileRecord, each: Opportunity) -> str:
     )
 
 
-def _declined(record: ProfileRecord, each: Opportunity) -> str:
+def _declined(record: ProfileRecord, each: Opportunity, worth: Worth) -> str:
+    bound = _bound(record, each)
     return (
-        f"on {record.target} {each.region} takes {each.share:.1%} of the step, at most {each.share_high:.1%}: were it "
-        f"free, the step would be {_times(each.share_high)} as fast, and the audit asks for {record.margin:.0%} less "
+        f"on {record.target} {each.region} takes {each.share:.1%} of the step, at most {bound:.1%} with what is not mapped: "
+        f"were it free, the step would be {_times(bound)} as fast, and the audit asks for {_wanted(worth):.1%} less "
         f"time. The other {1 - each.share:.0%} of the step would stay as they are, whatever the kernel; ordinary JAX is "
         "the recommendation for the platform profiled"
     )

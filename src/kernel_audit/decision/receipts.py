@@ -22,6 +22,9 @@ from kernel_audit.records import (
     receipt_name,
 )
 
+# One measurement has one of each.
+SHARED = ("audit", "contract", "sources", "target", "device", "versions", "precision", "of")
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -50,7 +53,8 @@ def counted(evidence: Evidence) -> Counted:
 
 
 def left_out(evidence: Evidence) -> dict[str, str]:
-    """By target: what is missing of a measurement of which only a part was handed in. Losses are evidence, too."""
+    """By target: what is missing of a measurement of which only a part was handed in, or whose receipts say different things
+    of what all of them share, so that one of them was made to be ignored. Losses are evidence, too."""
     runs: dict[str, list[Receipt]] = defaultdict(list)
     for each in evidence.receipts:
         runs[each.run].append(each)
@@ -61,13 +65,17 @@ def left_out(evidence: Evidence) -> dict[str, str]:
             found[receipts[0].target] = (
                 f"measurement {run}: {len(missing)} of {of} receipts are not there, first {missing[0]}"
             )
+        for name in SHARED:
+            if len({encode(getattr(each, name)) for each in receipts}) > 1:
+                text = f"measurement {run}: its receipts disagree about {name}, which all of one measurement share"
+                found |= {each.target: text for each in receipts}
     return found
 
 
 def _reasons_against(evidence: Evidence, receipt: Receipt) -> Iterator[tuple[str, str]]:
     """(code, text) of whatever speaks against it, the gravest first."""
     audit = evidence.frozen.audit
-    if wrong := contradictions(receipt):
+    if wrong := contradictions(receipt, audit):
         yield "receipt-altered", wrong[0]
     if receipt.target == CPU or any(each.scope.claims != "target" for each in _sessions(receipt)):
         yield "receipt-of-a-cpu", f"a session on {receipt.device.kind}, which claims nothing about a target"

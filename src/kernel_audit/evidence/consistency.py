@@ -243,7 +243,7 @@ def _receipt_faults(evidence: Evidence, decision: Decision) -> Iterator[Fault]:
     for name in _twice(names):
         yield _fault(layout.RECEIPTS, f"two receipts {name!r}", kind=AMBIGUOUS)
     for name, receipt in zip(names, evidence.receipts, strict=True):
-        for text in contradictions(receipt) if name not in told else ():
+        for text in contradictions(receipt, evidence.frozen.audit) if name not in told else ():
             yield _fault(f"{layout.RECEIPTS}/{name}.json", text)
 
 

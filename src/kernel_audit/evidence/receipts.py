@@ -6,7 +6,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernel_audit.contract import Audit
 from kernel_audit.errors import BundleError
+from kernel_audit.evidence.against_audit import audit_contradictions
+from kernel_audit.evidence.choices import choice_contradictions
+from kernel_audit.evidence.held_to_plan import plan_contradictions
 from kernel_audit.evidence.strict import read_record
 from kernel_audit.records import (
     ABLATION,
@@ -49,9 +53,10 @@ def read_receipts(folder: Path) -> list[Receipt]:
     return [found[name] for name in sorted(found)]
 
 
-def contradictions(receipt: Receipt) -> list[str]:
-    """Sentences, one for each thing that the receipt says against its own samples; empty where nothing is."""
-    return list(_contradictions(receipt))
+def contradictions(receipt: Receipt, audit: Audit | None = None) -> list[str]:
+    """Sentences, one for each thing that the receipt says against its own samples and plans, and against `audit` where its
+    contract is that; empty where nothing is."""
+    return [*_contradictions(receipt), *(audit_contradictions(receipt, audit) if audit is not None else ())]
 
 
 def _contradictions(receipt: Receipt) -> Iterator[str]:
@@ -63,15 +68,19 @@ def _contradictions(receipt: Receipt) -> Iterator[str]:
         yield "a failure that does not say what failed, or has a verdict"
     if receipt.kind == RECEIPT and (receipt.session is None or receipt.verdict is None):
         yield "no session, or no verdict"
+    yield from _unchecked(receipt)
     yield from _wrong_ceilings(receipt)
     yield from _wrong_memory(receipt)
     for session in (each for each in (receipt.session, *receipt.pilots) if each is not None):
         yield from _elsewhere(receipt, session)
+        yield from plan_contradictions(session)
     if receipt.session is not None and receipt.verdict is not None:
+        if receipt.verdict.margin != receipt.session.plan.margin:
+            yield f"judged at a margin of {receipt.verdict.margin!r}, planned for {receipt.session.plan.margin!r}"
         yield from recomputed_differences(receipt.verdict, receipt.session)
         yield from _other_programs(receipt, receipt.session)
         yield from _wrong_shares(receipt)
-    yield from _wrong_choices(receipt)
+    yield from choice_contradictions(receipt)
     yield from _wrong_ablations(receipt)
 
 
@@ -94,6 +103,24 @@ def _other_programs(receipt: Receipt, session: Session) -> Iterator[str]:
     told = {each.role: (each.program, each.exported) for each in receipt.programs}
     if timed != told:
         yield "the programs that were timed are not those of the receipt"
+
+
+def _unchecked(receipt: Receipt) -> Iterator[str]:
+    """A verdict on programs whose complete results nobody saw on the device, or a wrong result that is no failure."""
+    failed = {(each.role, each.name) for each in receipt.failures}
+    for check in receipt.checks:
+        if check.differing and (check.role, check.name) not in failed:
+            yield f"{check.differing} elements of {check.name!r} differ on {check.fixture!r}, and no failure says so"
+    if receipt.verdict is None:
+        return
+    timed = {each.role: each.name for each in receipt.programs}
+    for role in ("candidate", "baseline"):
+        looked = [each for each in receipt.checks if (each.role, each.name) == (role, timed.get(role))]
+        if not any(each.elements for each in looked):
+            yield f"no result of the {role} that was timed was checked on the device"
+    plan = receipt.session.plan if receipt.session is not None else None
+    if plan is not None and not (plan.fresh_every and plan.check_every):
+        yield "its plan has no results of timed calls judged, or none on fresh operands"
 
 
 def _wrong_ceilings(receipt: Receipt) -> Iterator[str]:
@@ -123,24 +150,6 @@ def _wrong_shares(receipt: Receipt) -> Iterator[str]:
             _same(getattr(each, name), getattr(mine, name)) for name in each.__struct_fields__ if name != "role"
         ):
             yield f"what the {each.role} achieved is not what its samples and ceilings give"
-
-
-def _wrong_choices(receipt: Receipt) -> Iterator[str]:
-    """The choice of a side is that of its pilots, and each pilot's ratio that of its samples."""
-    pilots = {each.id: each for each in receipt.pilots}
-    for choice in receipt.choices:
-        for pilot in choice.pilots:
-            if not pilot.session:
-                continue
-            if not _is_pilot(pilot, pilots.get(pilot.session)):
-                yield f"the pilot of {pilot.name!r} is not what its samples give"
-        if choice.pilots:
-            best = min(choice.pilots, key=lambda each: math.inf if each.ratio is None else each.ratio)
-            if best.name != choice.chosen:
-                yield f"{choice.chosen!r} was chosen, and the pilots chose {best.name!r}"
-        timed = next((each.name for each in receipt.programs if each.role == choice.role), choice.chosen)
-        if timed != choice.chosen:
-            yield f"{choice.chosen!r} was chosen as {choice.role}, and {timed!r} was timed"
 
 
 def _is_pilot(pilot: PilotRatio, session: Session | None) -> bool:

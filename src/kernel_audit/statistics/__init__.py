@@ -3,7 +3,17 @@
 No JAX; NumPy is imported where it is used. `session_verdict` is the way from a session's raw samples to what it says.
 """
 
-from kernel_audit.statistics.achieved import COPY, PRODUCT, achieved, ceiling_per_s, largest_ceiling, pilot_ratio
+from kernel_audit.statistics.achieved import (
+    COPY,
+    FLOOR_ALLOWANCE,
+    LARGE_BYTES,
+    PRODUCT,
+    achieved,
+    ceiling_per_s,
+    largest_ceiling,
+    least_s,
+    pilot_ratio,
+)
 from kernel_audit.statistics.crossover import Crossing, Crossover, crossover
 from kernel_audit.statistics.interval import RatioInterval, ratio_interval
 from kernel_audit.statistics.opportunity import conditional_speedup, needed_speedup, speedup_limit
@@ -23,12 +33,15 @@ from kernel_audit.statistics.step_estimate import (
     step_estimate,
     step_ratio,
 )
+from kernel_audit.statistics.steps import Step, process_seed, process_steps
 from kernel_audit.statistics.summary import median, percentile_90, robust_cv
 from kernel_audit.statistics.verdict import Soundness, judge
 
 __all__ = [
     "AGREES",
     "COPY",
+    "FLOOR_ALLOWANCE",
+    "LARGE_BYTES",
     "LESS",
     "MORE",
     "PRODUCT",
@@ -38,6 +51,7 @@ __all__ = [
     "RatioInterval",
     "RatioNoise",
     "Soundness",
+    "Step",
     "StepEstimate",
     "achieved",
     "as_interval",
@@ -52,12 +66,15 @@ __all__ = [
     "intensity",
     "judge",
     "largest_ceiling",
+    "least_s",
     "log_ratios",
     "median",
     "needed_speedup",
     "pairs_needed",
     "percentile_90",
     "pilot_ratio",
+    "process_seed",
+    "process_steps",
     "ratio_interval",
     "ratio_noise",
     "recomputed_differences",

@@ -11,6 +11,8 @@ from kernel_audit.statistics.ratios import log_ratios
 from kernel_audit.statistics.summary import median
 
 COPY, PRODUCT = "copy", "matrix-product"
+LARGE_BYTES = 256 << 20  # operands of this size lie in no cache
+FLOOR_ALLOWANCE = 1.25  # a program that mostly reads may pass a copy, which reads and writes, by so much
 
 
 def ceiling_per_s(work: float, samples_s: Sequence[float]) -> float:
@@ -21,6 +23,12 @@ def ceiling_per_s(work: float, samples_s: Sequence[float]) -> float:
 def largest_ceiling(ceilings: Iterable[Ceiling], kind: str, dtype: str | None = None) -> float | None:
     """The largest of a kind, and of `dtype` where one is named: bytes or operations a second. None where none was measured."""
     return max((each.per_s for each in ceilings if each.kind == kind and dtype in (None, each.dtype)), default=None)
+
+
+def least_s(least_bytes: int, operand_bytes: int, ceilings: Iterable[Ceiling]) -> float:
+    """The least time that bytes allow any program; 0 where operands may lie in a cache, or no copy was measured."""
+    copy = largest_ceiling(ceilings, COPY)
+    return least_bytes / (FLOOR_ALLOWANCE * copy) if copy and operand_bytes >= LARGE_BYTES else 0.0
 
 
 def achieved(

@@ -41,14 +41,17 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
     """What a session says, at `margin` or, by default, at that of its plan.
 
     Voided pairs count in `voided` and nowhere else. Outputs of timed calls that differ, or times below a floor, make the
-    session refused: then no time of it is reported.
+    session refused: then no time of it is reported. Nor is one where nobody looked at the results of timed calls.
     """
     margin = session.plan.margin if margin is None else margin
-    refused = refusals(session)
     comparison = _valid(session, lambda each: each.comparison)
     control = _valid(session, lambda each: each.control)
-    if refused or not _enough(comparison) or not _enough(control):
-        return _without_figures(session, margin, refused or ("too-few-pairs",), REFUSED if refused else CANNOT_TELL)
+    if refused := refusals(session):
+        return _without_figures(session, margin, refused, REFUSED)
+    if _unchecked(session):
+        return _without_figures(session, margin, ("outputs-unchecked",), CANNOT_TELL)
+    if not _enough(comparison) or not _enough(control):
+        return _without_figures(session, margin, ("too-few-pairs",), CANNOT_TELL)
     left, right = (_column(comparison, side) for side in ("left_s", "right_s"))
     medians, step_s = (median(left), median(right)), session.clock.step_s
     doubt = clock_doubt(medians, step_s)
@@ -113,6 +116,18 @@ def refusals(session: Session) -> tuple[str, ...]:
         if below > BELOW_FLOOR_SHARE * len(samples):
             codes.append("below-floor" if role == "candidate" else "baseline-below-floor")
     return tuple(codes)
+
+
+def _unchecked(session: Session) -> bool:
+    """Whether in some process no result of a timed call of a side was judged; or none on fresh operands, though planned."""
+    for process in session.processes:
+        for role in ("candidate", "baseline"):
+            checks = [each for each in process.checks if each.role == role]
+            if not sum(each.checked for each in checks):
+                return True
+            if session.plan.fresh_every and not sum(each.fresh for each in checks):
+                return True
+    return False
 
 
 def _valid(session: Session, pick: Callable[[TimedProcess], PairColumns]) -> list[PairColumns]:

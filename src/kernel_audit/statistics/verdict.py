@@ -1,7 +1,7 @@
 """From intervals to a verdict: small pure rules, each of which gives a reason code.
 
-*Faster* and *slower* need an interval clear of 1 in a session whose control, the baseline against itself, is not. *No
-difference shown* needs the whole interval within the margin. Everything else is *cannot tell*.
+In a session whose control, the baseline against itself, is clear of 1, nothing can be told. In any other *faster* and *slower*
+need an interval clear of 1, *no difference shown* the whole interval within the margin. Everything else is *cannot tell*.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def judge(
     if not margin > 0:
         raise ValueError(f"margin must be above 0, got {margin!r}")
     unsound = reasons_against(soundness, margin)
+    if not control.holds(1.0):
+        unsound = (*unsound, "control-clear-of-1")
     if unsound:
         return CANNOT_TELL, unsound
-    if not interval.holds(1.0) and not control.holds(1.0):
-        return CANNOT_TELL, ("control-clear-of-1",)
     if interval.high < 1 and soundness.known_only:
         return CANNOT_TELL, ("faster-on-known-operands",)
     if interval.high < 1:

@@ -9,8 +9,8 @@ from kernel_audit.timing.clock import Clock, MeasuredClock, cpu_clock, host_cloc
 from kernel_audit.timing.plan import plan_session, process_seed, process_steps
 from kernel_audit.timing.process import run_process
 from kernel_audit.timing.selection import Selected, select_and_confirm
-from kernel_audit.timing.side import Doubled, Guard, Judge, NoJudge, Operands, Side, Sides
-from kernel_audit.timing.simulated import Noise, Stage, World, simulate_session
+from kernel_audit.timing.side import Doubled, Guard, Judge, Operands, Side, Sides
+from kernel_audit.timing.simulated import Noise, SimulatedJudge, Stage, World, simulate_session
 from kernel_audit.timing.whole import BOUNDARY, assemble, pilot_logs
 
 __all__ = [
@@ -20,12 +20,12 @@ __all__ = [
     "Guard",
     "Judge",
     "MeasuredClock",
-    "NoJudge",
     "Noise",
     "Operands",
     "Selected",
     "Side",
     "Sides",
+    "SimulatedJudge",
     "Stage",
     "World",
     "assemble",

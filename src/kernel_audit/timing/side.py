@@ -5,7 +5,7 @@ The same runner drives programs on a device, jitted programs on a CPU and progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -97,12 +97,3 @@ class Doubled:
     def __call__(self, operands: Any) -> Any:
         self._side(operands)
         return self._side(operands)
-
-
-class NoJudge:
-    """For worlds without values."""
-
-    def take(self, side: Side, index: int, operands: Any, output: Any) -> None: ...
-
-    def conclude(self, timed: dict[str, int]) -> Sequence[OutputCheck]:
-        return []

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernel_audit.records import ClockRecord, Session, SessionPlan, SessionScope, TimedSide
+from kernel_audit.records import ClockRecord, OutputCheck, Session, SessionPlan, SessionScope, TimedSide
 from kernel_audit.timing.clock import Clock
 from kernel_audit.timing.plan import process_seed
 from kernel_audit.timing.process import run_process
-from kernel_audit.timing.side import Doubled, Guard, Judge, NoJudge, Operands, Sides
+from kernel_audit.timing.side import Doubled, Guard, Judge, Operands, Side, Sides
 from kernel_audit.timing.whole import assemble
 
 
@@ -105,13 +105,37 @@ class NoOperands:
     def fresh(self, index: int) -> None: ...
 
 
+class SimulatedJudge:
+    """Simulated programs have no values that could be wrong: counts the results that it is given, and finds all right."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, list[int]] = {}
+
+    def take(self, side: Side, index: int, operands: Any, output: Any) -> None:
+        self._taken.setdefault(side.record.role, []).append(index)
+
+    def conclude(self, timed: dict[str, int]) -> list[OutputCheck]:
+        return [
+            OutputCheck(
+                role=role,
+                how="simulated",
+                timed=timed[role],
+                checked=len(indices),
+                fresh=sum(index < 0 for index in indices),
+                differing=0,
+            )
+            for role in sorted(timed)
+            for indices in [self._taken.get(role, [])]
+        ]
+
+
 @dataclass(frozen=True)
 class Stage:
     """What stands in a simulated world beside its noise; by default two programs without values."""
 
     sides: Callable[[World, float, float], Sides] | None = None
     operands: Callable[[World], Operands] = lambda world: NoOperands()
-    judge: Callable[[World], Judge] = lambda world: NoJudge()
+    judge: Callable[[World], Judge] = lambda world: SimulatedJudge()
     guards: Callable[[World], Sequence[Guard]] = lambda world: ()
     second_clock: Callable[[World], Clock] | None = None
     platform: str = "simulated"

@@ -155,7 +155,6 @@ def _sessions(kind: Kind, seeds: Iterable[int], ratio: float) -> Iterator[tuple[
             processes=kind.processes,
             margin=MARGIN,
             fresh_every=0,
-            check_every=0,
         )
         session = simulate_session(kind.noise, plan, ratio=ratio, base_s=BASE_S)
         yield session, session_verdict(session)

@@ -203,6 +203,7 @@ PROFILE = {
     "model-as-time",
     "no-persuasive-region",
     "not-warm",
+    "profile-informs-only",
     "share-is-conditional",
 }
 

@@ -61,7 +61,7 @@ def test_the_best_of_each_side_is_confirmed_and_nothing_contradicts(won):
     chosen = {each.role: each.chosen for each in receipt.choices}
     assert chosen == {"candidate": "candidate block=8x128", "baseline": "added_jnp"}
     assert (receipt.kind, receipt.verdict.verdict, receipt.failures) == (RECEIPT, FASTER, [])
-    assert contradictions(receipt) == []
+    assert contradictions(receipt, audit_of("axpy-gpu")) == []
     assert abs(receipt.verdict.ratio.ratio - 0.8 / 0.95) < 0.02
     assert len(receipt.pilots) == 3 and receipt.target == "gpu:h200"
     assert {each.fixture for each in receipt.checks} >= {"normal", "cancellation", "non-finite"}
@@ -173,7 +173,7 @@ def test_the_regression_of_two_gibibytes_alone_and_in_its_step(pool: Pool, tmp_p
     assert [each.part for each in receipts] == ["program", "step"]
     assert receipts[0].achieved[0].least_bytes > 2 << 30
     assert receipts[0].session.sides[0].floor_s > 0
-    assert all(contradictions(each) == [] for each in receipts)
+    assert all(contradictions(each, audit_of("regression")) == [] for each in receipts)
 
 
 @pytest.mark.parametrize("target", ["gpu", "tpu"])

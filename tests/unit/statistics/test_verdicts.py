@@ -34,11 +34,13 @@ def test_an_interval_and_its_verdict(low: float, high: float, verdict: str, reas
     assert said(low, high) == (verdict, (reason,))
 
 
-def test_a_session_whose_control_differs_calls_no_difference():
+def test_a_session_whose_control_differs_tells_nothing():
     off = RatioInterval(1.01, 1.02, 1.03)
     assert said(0.90, 0.95, control=off) == (CANNOT_TELL, ("control-clear-of-1",))
     assert said(1.05, 1.10, control=off) == (CANNOT_TELL, ("control-clear-of-1",))
-    assert said(0.97, 1.03, control=off)[0] == NO_DIFFERENCE
+    assert said(0.97, 1.03, control=off) == (CANNOT_TELL, ("control-clear-of-1",))
+    assert said(0.90, 1.20, control=off) == (CANNOT_TELL, ("control-clear-of-1",))
+    assert said(0.5, 0.6, control=off, processes=2) == (CANNOT_TELL, ("too-few-processes", "control-clear-of-1"))
 
 
 @pytest.mark.parametrize(

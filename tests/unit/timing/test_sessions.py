@@ -182,3 +182,24 @@ def test_a_plan_needs_a_pilot_or_a_number_and_five_warm_ups():
         plan_session(seed=1, input_sets=1)
     with pytest.raises(ValueError, match="warm-ups"):
         plan_session(seed=1, input_sets=1, pairs=100, warm_ups=4)
+
+
+UNCHECKED = {
+    "no checks": lambda checks: [],
+    "none of the candidate": lambda checks: [each for each in checks if each.role != "candidate"],
+    "none of the baseline": lambda checks: [each for each in checks if each.role != "baseline"],
+    "none checked": lambda checks: [msgspec.structs.replace(each, checked=0, fresh=0) for each in checks],
+    "none fresh": lambda checks: [msgspec.structs.replace(each, fresh=0) for each in checks],
+}
+
+
+@pytest.mark.parametrize("what", UNCHECKED)
+def test_times_of_calls_whose_results_nobody_judged_cannot_tell(session: Session, what: str):
+    first, *rest = session.processes
+    process = msgspec.structs.replace(first, checks=UNCHECKED[what](first.checks))
+    verdict = session_verdict(msgspec.structs.replace(session, processes=[process, *rest]))
+    assert (verdict.verdict, verdict.reasons, verdict.ratio) == (CANNOT_TELL, ["outputs-unchecked"], None)
+    plain = msgspec.structs.replace(session.plan, fresh_every=0)
+    if what == "none fresh":
+        known = msgspec.structs.replace(session, plan=plain, processes=[process, *rest])
+        assert session_verdict(known).verdict == FASTER
