@@ -12,7 +12,7 @@ from kernel_audit.decision.receipts import dtype_text
 from kernel_audit.decision.worth import TIMES
 from kernel_audit.evidence import Evidence
 from kernel_audit.evidence.layout import PROFILE
-from kernel_audit.records import UNMAPPED, Finding, Opportunity, ProfileRecord
+from kernel_audit.records import UNMAPPED, Finding, Opportunity, ProfileRecord, known_devices
 from kernel_audit.statistics import needed_speedup, speedup_limit
 
 DECLINES = "no-persuasive-region"
@@ -97,6 +97,8 @@ def _reasons_against(evidence: Evidence, record: ProfileRecord) -> Iterator[str]
     audit = evidence.frozen.audit
     if not record.traced.verified:
         yield f"no receipt shows that planes of a {record.platform} are read rightly"
+    if (record.platform, record.device_kind) != _described(str(record.target)):
+        yield f"devices of kind {record.device_kind!r} are no {record.target}"
     if not record.traced.events:
         yield "no operation was read"
     if audit.worth.objective not in TIMES:
@@ -113,6 +115,12 @@ def _reasons_against(evidence: Evidence, record: ProfileRecord) -> Iterator[str]
         yield "in which of the audit's modes is not said"
     if not evidence.receipts and (len(declared_targets(evidence)) > 1 or len(audit.dtype_bindings()) > 1):
         yield "the audit is for other targets or dtypes, too, and no receipt tells them apart"
+
+
+def _described(target: str) -> tuple[str, str] | None:
+    """(platform, kind) of a described target's devices; None of one that is not described."""
+    known = known_devices().get(target)
+    return (known.kind, known.device_kind) if known is not None else None
 
 
 def _bindings(evidence: Evidence, record: ProfileRecord) -> list[dict[str, str]]:

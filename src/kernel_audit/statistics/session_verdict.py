@@ -48,10 +48,8 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
     control = _valid(session, lambda each: each.control)
     if refused := refusals(session):
         return _without_figures(session, margin, refused, REFUSED)
-    if _unchecked(session):
-        return _without_figures(session, margin, ("outputs-unchecked",), CANNOT_TELL)
-    if not _enough(comparison) or not _enough(control):
-        return _without_figures(session, margin, ("too-few-pairs",), CANNOT_TELL)
+    if unknown := _unknown(session, comparison, control):
+        return _without_figures(session, margin, unknown, CANNOT_TELL)
     left, right = (_column(comparison, side) for side in ("left_s", "right_s"))
     medians, step_s = (median(left), median(right)), session.clock.step_s
     doubt = clock_doubt(medians, step_s)
@@ -59,11 +57,9 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
     own_logs = [log_ratios(each.left_s, each.right_s, step_s) for each in control]
     interval = ratio_interval(logs, session.plan.seed, doubt=doubt)
     own = ratio_interval(own_logs, session.plan.seed + 1, doubt=clock_doubt((medians[1], medians[1]), step_s))
-    voided = _voided(session)
     soundness = _soundness(session, comparison, medians, interval)
     verdict, reasons = judge(interval, own, soundness, margin)
     second, findings = _second_clock(session, comparison, interval)
-    findings += _dispatch(session, medians)
     return TimingVerdict(
         session=session.id,
         session_digest=digest_of(session),
@@ -75,10 +71,10 @@ def session_verdict(session: Session, *, margin: float | None = None) -> TimingV
         second_ratio=second,
         sides=[_times("candidate", left), _times("baseline", right)],
         pairs=soundness.pairs,
-        voided=voided,
+        voided=_voided(session),
         processes=len(comparison),
         pairs_needed=_needed(logs, margin) if verdict == CANNOT_TELL else None,
-        findings=findings,
+        findings=findings + _dispatch(session, medians),
     )
 
 
@@ -116,6 +112,13 @@ def refusals(session: Session) -> tuple[str, ...]:
         if below > BELOW_FLOOR_SHARE * len(samples):
             codes.append("below-floor" if role == "candidate" else "baseline-below-floor")
     return tuple(codes)
+
+
+def _unknown(session: Session, *columns: Sequence[PairColumns]) -> tuple[str, ...]:
+    """The code of what leaves nothing to calculate with."""
+    if _unchecked(session):
+        return ("outputs-unchecked",)
+    return () if all(_enough(each) for each in columns) else ("too-few-pairs",)
 
 
 def _unchecked(session: Session) -> bool:

@@ -123,6 +123,7 @@ def traced(**changes: object) -> ProfileRecord:
 
 INFORMS = {
     "an unverified reader": (lambda: traced(verified=False), {}),
+    "devices of another kind": (lambda: planted(device_kind="TPU v6 lite"), {}),
     "no events": (lambda: traced(events=0), {}),
     "the candidate in place": (lambda: planted(side="candidate"), {}),
     "another step": (lambda: planted(step="train.py:other"), {}),
