@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from kernel_audit.contract import Audit, Operand
-from kernel_audit.records import Receipt, digest_of
+from kernel_audit.contract.step_operands import put_to_step
+from kernel_audit.records import STEP, Receipt, digest_of
 from kernel_audit.statistics import least_s
 
 RELATIVE = 1e-9
@@ -27,8 +28,9 @@ def audit_contradictions(receipt: Receipt, audit: Audit) -> Iterator[str]:
     binding = _binding(audit, receipt.dtype)
     if binding is None or receipt.dims.keys() != audit.declared_dims.keys():
         return
-    operands = sum(_bytes(each, receipt.dims, binding) for each in audit.operands)
-    least = operands + sum(_bytes(each, receipt.dims, binding) for each in audit.results)
+    put, dims = put_to_step(audit, receipt.dims) if receipt.part == STEP else (audit, receipt.dims)
+    operands = sum(_bytes(each, dims, binding) for each in put.operands)
+    least = operands + sum(_bytes(each, dims, binding) for each in put.results)
     for each in receipt.achieved:
         if each.least_bytes != least:
             yield f"operands and results are said to be {each.least_bytes} bytes, and the audit's are {least}"

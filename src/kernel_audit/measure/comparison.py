@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from kernel_audit.contract import Audit
+from kernel_audit.contract.step_operands import has_own_operands, put_to_step
 from kernel_audit.fixture import seed_of
 from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, known_devices
 from kernel_audit.target.described import DescribedTarget
@@ -57,25 +58,9 @@ def audit_at(audit: Audit, dims: dict[str, int]) -> Audit:
     return msgspec.structs.replace(audit, dimensions=changed, workload=workload)
 
 
-def has_own_operands(audit: Audit) -> bool:
-    """Whether the complete step takes other operands, or other sizes, than the candidate."""
-    workload = audit.workload
-    if workload is None:
-        return False
-    sizes = audit.declared_dims
-    return workload.operands != audit.operands or any(
-        sizes.get(name) != size for name, size in workload.declared.items()
-    )
-
-
 def put_to(audit: Audit, comparison: Comparison) -> tuple[Audit, dict[str, int]]:
-    """The audit with the operands that the programs of a comparison take, and the sizes of these. Of the results of a step with
-    operands of its own, its new state is known."""
-    workload = audit.workload
-    if comparison.part != STEP or workload is None or not has_own_operands(audit):
-        return audit, comparison.dims
-    state = [each for each in workload.operands if each.name in workload.state]
-    return msgspec.structs.replace(audit, operands=workload.operands, results=state), workload.declared
+    """The audit with the operands that the programs of a comparison take, and the sizes of these."""
+    return put_to_step(audit, comparison.dims) if comparison.part == STEP else (audit, comparison.dims)
 
 
 def comparisons_of(audit: Audit, target: str, *, dims: dict[str, int] | None = None) -> list[Comparison]:

@@ -10,6 +10,7 @@ import pytest
 import sample_receipts
 from sample_evidence import replaced
 from sample_receipts import DTYPES, changed, failed, measured
+from sample_target_codes import with_wrong_results
 
 from kernel_audit.decision import decide
 from kernel_audit.evidence import Evidence
@@ -37,9 +38,13 @@ def of_device(evidence: Evidence, kind: str, target: str, places: tuple[int, ...
     """Some receipts, their sessions with them, of another device."""
 
     def moved(receipt):
-        session = replaced(receipt.session, scope=replaced(receipt.session.scope, device_kind=kind))
-        device = replaced(receipt.device, kind=kind)
-        return replaced(receipt, target=target, device=device, session=session, verdict=session_verdict(session))
+        def there(session):
+            return replaced(session, scope=replaced(session.scope, device_kind=kind))
+
+        session, device = there(receipt.session), replaced(receipt.device, kind=kind)
+        pilots = [there(each) for each in receipt.pilots]
+        verdict = session_verdict(session)
+        return replaced(receipt, target=target, device=device, session=session, pilots=pilots, verdict=verdict)
 
     found = [moved(each) if place in places else each for place, each in enumerate(evidence.receipts)]
     return replace(evidence, receipts=found)
@@ -59,7 +64,10 @@ def test_the_same_evidence_gives_the_same_bytes(drawn: dict[str, bytes]):
 def test_points_are_operations_over_the_median_at_their_intensity():
     data = only(COUNTED)
     assert [each.side for each in data.points] == ["candidate", "baseline", "ideal"] * 4
-    assert {each.flops_per_byte for each in data.points} == {20.0}
+    least = {each.dtype: each.achieved[0].least_bytes for each in COUNTED.receipts}
+    assert {each.dtype: each.flops_per_byte for each in data.points} == {
+        key: FLOPS / size for key, size in least.items()
+    }
     first, receipt = data.points[:3], COUNTED.receipts[0]
     assert [each.flops_per_s for each in first[:2]] == [FLOPS / each.median_s for each in receipt.verdict.sides]
     assert first[0].share_of_ideal == first[0].flops_per_s / first[2].flops_per_s
@@ -68,13 +76,14 @@ def test_points_are_operations_over_the_median_at_their_intensity():
 
 def test_the_ideal_is_the_lower_of_the_measured_ceilings():
     slope = 1e6 / 1.1e-3  # bytes a second of the sample's copy
-    for flops, limit in ((FLOPS, "copy"), (4096 * 1000.0, "matrix-product")):
+    least = {each.dtype: each.achieved[0].least_bytes for each in COUNTED.receipts}
+    for flops, limit in ((FLOPS, "copy"), (FLOPS * 1000.0, "matrix-product")):
         data = only(measured(flops=flops, products=DTYPES))
         ideal = {each.dtype: each for each in data.points if each.side == "ideal"}
         roofs = {each.dtype: each.product_flops_per_s for each in data.roofs}
         assert set(roofs) == set(DTYPES)
         for dtype in DTYPES:
-            assert ideal[dtype].flops_per_s == pytest.approx(min(slope * flops / 4096, roofs[dtype]))
+            assert ideal[dtype].flops_per_s == pytest.approx(min(slope * flops / least[dtype], roofs[dtype]))
             assert (ideal[dtype].limit, ideal[dtype].share_of_ideal) == (limit, 1.0)
 
 
@@ -105,7 +114,6 @@ def test_the_drawing_names_device_sides_comparisons_and_ceilings(drawn: dict[str
     [
         ({"products": DTYPES}, "the compiler counted no operations"),
         ({"flops": FLOPS}, "no matrix product in float32 was measured on the device"),
-        ({"flops": FLOPS, "products": DTYPES, "least_bytes": 0}, "operands and results have no bytes"),
         ({"flops": 1e300, "products": DTYPES}, "its figures are too large or small to draw"),
     ],
 )
@@ -138,13 +146,9 @@ def test_a_dtype_without_its_product_borrows_no_other_one():
 def test_failures_and_refused_sessions_are_named():
     data = only(failed(COUNTED, 0, "candidate"))
     assert [each.why for each in data.not_drawn] == ["nothing was timed: the results differ"]
-    session = COUNTED.receipts[0].session
-    sides = [replaced(each, floor_s=1.0) for each in session.sides]
-    refused = replaced(session, sides=sides)
+    refused = replaced(COUNTED.receipts[0].session, processes=with_wrong_results("candidate"))
     evidence = changed(COUNTED, session=refused, verdict=session_verdict(refused), achieved=[])
-    assert [each.why for each in only(evidence).not_drawn] == [
-        "no times are reported: below-floor, baseline-below-floor"
-    ]
+    assert [each.why for each in only(evidence).not_drawn] == ["no times are reported: timed-output-differs"]
 
 
 def test_ignored_receipts_are_not_drawn():
@@ -197,7 +201,7 @@ def test_other_ceilings_of_a_later_measurement_are_a_roof_of_their_own():
 def test_the_page_shows_it_with_words_for_it_and_what_it_rests_on():
     page = render_page(COUNTED, decide(COUNTED), all_figures(COUNTED)).decode()
     assert "<h3>Roofline of TPU v5 lite</h3>" in page
-    assert "program, float32, ideal: 1.82e+10 operations/s at 20 per byte, limited by the copy" in page
+    assert "program, float32, ideal: 8.02e+09 operations/s at 8.82 per byte, limited by the copy" in page
     assert "Floors are of operands and results of the contract, each once" in page
     assert "Ceilings were measured first on that device" in page
     assert f"figures/{NAME}.json" in page and "Not drawn" not in page

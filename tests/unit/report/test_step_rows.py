@@ -9,7 +9,7 @@ import pytest
 import sample_receipts
 from sample_evidence import replaced
 from sample_receipts import changed, failed, measured
-from sample_target_codes import KEPT, with_session
+from sample_target_codes import KEPT, with_session, with_wrong_results
 
 import kernel_audit.decision
 from kernel_audit.decision import decide
@@ -70,7 +70,8 @@ def test_other_programs_or_versions_are_not_compared():
     def other(receipt, role, name):
         programs = [replaced(each, name=name) if each.role == role else each for each in receipt.programs]
         choices = [replaced(each, chosen=name) if each.role == role else each for each in receipt.choices]
-        return {"programs": programs, "choices": choices}
+        checks = [replaced(each, name=name) if each.role == role else each for each in receipt.checks]
+        return {"programs": programs, "choices": choices, "checks": checks}
 
     scan = step_rows_of(changed(KEPT, 2, **other(KEPT.receipts[2], "baseline", "scan")))[0]
     assert scan.says == "not comparable: alone the baseline is 'fused', in the step 'scan'" and not scan.estimate
@@ -79,8 +80,7 @@ def test_other_programs_or_versions_are_not_compared():
 
 
 def test_a_session_without_a_ratio_that_holds_is_not_compared():
-    sides = [replaced(each, floor_s=1.0) for each in KEPT.receipts[0].session.sides]
-    refused = with_session(sides=sides)
+    refused = with_session(processes=with_wrong_results("candidate"))
     unsound = measured(step={"control": 1.3})
     assert "not comparable: the session of the kernel alone reports no ratio that can be used" in said(refused)
     assert said(unsound) == {"not comparable: the session of the step reports no ratio that can be used"}
