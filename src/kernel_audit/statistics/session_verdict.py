@@ -173,10 +173,10 @@ def _direction_right(session: Session) -> bool:
 
 
 def _known_only(session: Session, comparison: list[PairColumns]) -> bool:
-    """Whether the candidate gains on operands that were shown before and does not on fresh ones: what a stored result does.
+    """Whether the candidate gains on operands that were shown before what it does not on fresh ones: what a stored result does.
 
-    Both intervals must be apart, and that of the fresh pairs must not be faster itself: cold operands may well change by how
-    much an honest program gains.
+    Both intervals must be apart, and the fresh pairs must show nothing, or less than half of the gain (as logarithms): cold
+    operands may well change by how much an honest program gains.
     """
     parts = ([], [])
     for each in comparison:
@@ -188,7 +188,7 @@ def _known_only(session: Session, comparison: list[PairColumns]) -> bool:
     if min(len(part) for part in parts) < 2 or sum(len(each) for each in parts[0]) < LEAST_FRESH:
         return False
     fresh, known = (ratio_interval(part, session.plan.seed + 3) for part in parts)
-    return known.high < fresh.low and fresh.high >= 1
+    return known.high < fresh.low and (fresh.high >= 1 or fresh.ratio > math.sqrt(known.ratio))
 
 
 def _second_clock(
