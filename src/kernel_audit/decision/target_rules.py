@@ -10,6 +10,7 @@ from typing import Any
 
 from kernel_audit.contract import Audit
 from kernel_audit.decision.finding import finding
+from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.receipts import Counted, counted, dtype_text, left_out
 from kernel_audit.decision.rules import declared_targets
 from kernel_audit.decision.worth import (
@@ -97,8 +98,8 @@ def _regime(audit: Audit, regime: OnTarget, receipts: Counted) -> list[Finding]:
         found += [each for receipt in timed_alone for each in _alone(audit, receipt, scope)]
     judged = timed_step if audit.worth.step else timed_alone
     found += [each for receipt in judged for each in _margins(audit, receipt, scope)]
-    if timed_step and not timed_alone:  # met in the step, and never run alone: not enough
-        found = [each for each in found if each.code != "worth-met"]
+    if timed_step and not timed_alone:  # won or lost in the step, and never run alone: why not may change what it means
+        found = [each for each in found if reasons()[each.code].effect not in ("keep", "decline")]
     return found
 
 
