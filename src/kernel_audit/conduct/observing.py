@@ -48,6 +48,9 @@ def observed(question: Question, work: Path, progress: Progress, *, whole: bool)
         )
         evidence, sources = evidence_of(question, request, matrix, files)
         seen = Observed(evidence, sources)
+        if not whole and request.audit.workload is not None:
+            left = f"the complete step {request.audit.workload.step.text}: kernel-audit run examines it"
+            seen = replace(seen, evidence=_without(evidence, [left]))
         if whole:
             audit = request.audit
             evidence = replace(evidence, workload=examine_workload(laboratory, audit, progress))

@@ -13,6 +13,7 @@ from kernel_audit.decision.rules import RULES, declared_targets
 from kernel_audit.decision.strangers import require_known
 from kernel_audit.decision.target_rules import Targets, mode_text, on_targets
 from kernel_audit.decision.without_device import compiled_text
+from kernel_audit.decision.workload import step_findings
 from kernel_audit.evidence import Evidence
 from kernel_audit.records import AWAIT, BASELINE, KEEP, PROGRAM, REVISE, STEP, Cell, Decision, Finding, Regime
 
@@ -187,6 +188,8 @@ def _named(engines: Counter[str]) -> dict[str, int]:
 
 def _next_command(decision: str | None, evidence: Evidence, regimes: list[Regime]) -> str:
     name = evidence.frozen.reference
+    if decision == REVISE and any(_effect(each) == "revise" for each in step_findings(evidence)):
+        return f"correct the step, or the kernel in it, then: kernel-audit run {name}"
     if decision == REVISE:
         return f"correct the kernel, then: kernel-audit check {name}"
     if decision is None:

@@ -41,7 +41,7 @@ def step_findings(evidence: Evidence) -> list[Finding]:
     record = evidence.workload
     if record is None:
         return []
-    own = [each for each in record.runs if each.step == WORKLOADS_OWN and each.side != "candidate"]
+    own = _of_the_workload(record)
     found = []
     for code, text, runs in _faults(own):
         found.append(_finding("workload-step-wrong", f"{code}: {text}", runs))
@@ -52,6 +52,11 @@ def step_findings(evidence: Evidence) -> list[Finding]:
         if each.side == "candidate" and not (each.step == WORKLOADS_OWN and (each.partition, each.dtype) in faulty)
     ]
     return found + [_finding(code, text, runs) for code, text, runs in _faults(judged)]
+
+
+def _of_the_workload(record: WorkloadRecord) -> list[StepRun]:
+    """The runs of the workload's own step with a baseline in it."""
+    return [each for each in record.runs if each.step == WORKLOADS_OWN and each.side != "candidate"]
 
 
 def _faults(runs: Iterable[StepRun]) -> list[tuple[str, str, list[StepRun]]]:
@@ -90,10 +95,14 @@ def _text(wrong: list[StepRun], runs: list[StepRun]) -> str:
 
 
 def processes_findings(evidence: Evidence) -> list[Finding]:
-    """What became of the step over several processes."""
+    """What became of the step over several processes. A step that is wrong in one process says nothing new in several."""
     record = evidence.workload
     found = []
+    own = _of_the_workload(record) if record is not None else []
+    wrong_alone = any(each.outcome not in ("right", "not-run") for each in own)
     for each in record.processes if record is not None else []:
+        if each.outcome == "wrong" and wrong_alone:
+            continue
         if each.outcome == "wrong":
             found.append(_finding("processes-differ", f"{each.processes} processes, {each.partition}: {each.note}"))
         elif each.outcome != "right":
