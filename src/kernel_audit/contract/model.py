@@ -199,6 +199,11 @@ class Worth(Record, kw_only=True):
     not_to_lose: dict[str, float] = {}
     break_even: int | None = None
 
+    @property
+    def session_margin(self) -> float:
+        """What a timing session must be able to tell: the margin, between a hundredth and a twentieth."""
+        return min(max(self.margin, 0.01), 0.05)
+
 
 class StepPrecision(Record, kw_only=True):
     """Dtypes of the complete step: what it calculates in, what its parameters are kept in, what its results have."""

@@ -12,7 +12,6 @@ from kernel_audit.records import STEP, Receipt, digest_of
 from kernel_audit.statistics import least_s
 
 RELATIVE = 1e-9
-LEAST_MARGIN, MOST_MARGIN = 0.01, 0.05
 
 
 def audit_contradictions(receipt: Receipt, audit: Audit) -> Iterator[str]:
@@ -22,7 +21,7 @@ def audit_contradictions(receipt: Receipt, audit: Audit) -> Iterator[str]:
     session = receipt.session
     if session is None:
         return
-    margin = session_margin(audit)
+    margin = audit.worth.session_margin
     if session.plan.margin != margin:
         yield f"its session was planned for a margin of {session.plan.margin!r}, and the audit asks for {margin!r}"
     binding = _binding(audit, receipt.dtype)
@@ -38,11 +37,6 @@ def audit_contradictions(receipt: Receipt, audit: Audit) -> Iterator[str]:
     for side in session.sides:
         if not math.isclose(side.floor_s, floor_s, rel_tol=RELATIVE):
             yield f"the floor of the {side.role} is said to be {side.floor_s!r} s, its bytes and ceilings give {floor_s!r} s"
-
-
-def session_margin(audit: Audit) -> float:
-    """What a session must be able to tell: the audit's margin, a hundredth at least."""
-    return min(max(audit.worth.margin, LEAST_MARGIN), MOST_MARGIN)
 
 
 def _binding(audit: Audit, dtype: str) -> dict[str, str] | None:

@@ -16,14 +16,12 @@ from kernel_audit.measure.comparison import input_sets, is_large, least_bytes, o
 from kernel_audit.measure.prepared import Prepared, Ready
 from kernel_audit.measure.sessions import Sessions, Timed, noise_of
 from kernel_audit.records import STEP, Ceiling, Choice, Failure, PilotRatio, Session, SessionPlan, digest_of
-from kernel_audit.statistics import COPY, pilot_ratio
+from kernel_audit.statistics import least_s, pilot_ratio
 from kernel_audit.timing.plan import plan_session
 
 if TYPE_CHECKING:
     from kernel_audit.measure.measuring import Amount
 
-# A copy reads and writes; a program that mostly reads may pass it. What is a quarter above the copy is called impossible.
-FLOOR_ALLOWANCE = 1.25
 LARGE_FRESH_EVERY, LARGE_CHECK_EVERY = 30, 30
 HEAVY_STEP_BYTES = 32 << 20  # a step of this size takes the host seconds in float64
 Progress = Callable[[str, int, int | None], None]
@@ -61,10 +59,8 @@ class Contest:
 
     def floor_s(self) -> float:
         """The least time that its bytes allow; 0 where they may lie in a cache, or no copy was measured."""
-        copy = max((each.per_s for each in self.ceilings if each.kind == COPY), default=0.0)
-        if not copy or not is_large(self.audit, self.ready.comparison):
-            return 0.0
-        return least_bytes(self.audit, self.ready.comparison) / (FLOOR_ALLOWANCE * copy)
+        comparison = self.ready.comparison
+        return least_s(least_bytes(self.audit, comparison), operand_bytes(self.audit, comparison), self.ceilings)
 
     def timed(self, candidate: Prepared, baseline: Prepared) -> Timed:
         assert candidate.place is not None and baseline.place is not None
@@ -134,7 +130,7 @@ class Choosing:
             plan = plan_session(
                 seed=drawn_seed(),
                 input_sets=contest.sets,
-                margin=_margin(contest.audit),
+                margin=contest.audit.worth.session_margin,
                 pilot=noise,
                 pairs=self.amount.pairs,
                 most_pairs=self.amount.most_pairs,
@@ -191,11 +187,6 @@ def pilot_of(name: str, session: Session | None) -> PilotRatio:
 
 def _by_ratio(pilot: PilotRatio) -> float:
     return math.inf if pilot.ratio is None else pilot.ratio
-
-
-def _margin(audit: Audit) -> float:
-    """What the session must be able to tell: the audit's margin, a hundredth at least."""
-    return min(max(audit.worth.margin, 0.01), 0.05)
 
 
 def drawn_seed() -> int:

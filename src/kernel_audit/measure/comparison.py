@@ -14,13 +14,13 @@ from kernel_audit.contract import Audit
 from kernel_audit.contract.step_operands import has_own_operands, put_to_step
 from kernel_audit.fixture import seed_of
 from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, known_devices
+from kernel_audit.statistics import LARGE_BYTES
 from kernel_audit.target.described import DescribedTarget
 
 BYTES, WIDE = "bytes", "wide"  # of a reference: its exported program, and whether it calculates in float64
 INPUTS = "inputs"  # step of a reference's job: the examples that a workload's `inputs` gave
 CACHE_BYTES = {"gpu": 96 << 20, "tpu": 128 << 20, "cpu": 64 << 20}
 MOST_SETS = 128
-LARGE_BYTES = 256 << 20  # operands of this size are drawn on the device, and have a floor
 START_S, COMPILE_S, CALL_S = 8.0, 3.0, 1e-3  # of a process and a program, where nothing is known yet
 
 
