@@ -233,6 +233,13 @@ MISTAKES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "fixtures",
         "'a/b'",
     ),
+    "frequencies-of-other-regimes": ({"frequencies": {"float32": 1.0}}, "of other regimes", "frequencies", "float32"),
+    "frequencies-that-sum-to-less": (
+        {"frequencies": {"float32": 0.5, "bfloat16": 0.4}},
+        "not shares of a whole",
+        "frequencies",
+        "together 0.9",
+    ),
     "ablations-as-a-list": ({"ablations": [add]}, "ablations of another form", "ablations", "function add"),
     "ablation-as-a-number": ({"ablations": {"flat": 3}}, "ablation of another form", "ablations['flat']", "3"),
     "ablation-as-a-lambda": ({"ablations": {"flat": lambda x, y: x}}, "cannot find", "ablations['flat']", "<lambda>"),

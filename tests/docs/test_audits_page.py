@@ -60,6 +60,7 @@ MISTAKES: dict[str, Callable[[], None]] = {
     '`tuning=[on("tpu", block=[8])]` and `targets=["gpu:h200"]`': lambda: declare(
         tuning=[on("tpu", block=[8])], targets=["gpu:h200"]
     ),
+    '`frequencies={"float32": 0.9}`': lambda: declare(frequencies={"float32": 0.9}),
     '`ablations={"flat": 1}`': lambda: declare(ablations={"flat": 1}),
     '`ablations={"flat": {"blok": 8}}`': lambda: declare(ablations={"flat": {"blok": 8}}),
     '`ablations={"flat": ordinary}`, which does not take the tuning': lambda: declare(

@@ -11,6 +11,7 @@ import msgspec
 from kernel_audit.contract.ablations import NAME_FORM, check_ablations, is_name
 from kernel_audit.contract.dtypes import is_float
 from kernel_audit.contract.model import Audit
+from kernel_audit.contract.regimes import check_frequencies
 from kernel_audit.contract.spec import parse_array
 from kernel_audit.contract.tuning import TargetTuning, tables
 from kernel_audit.contract.words import FAMILIES, OBJECTIVES
@@ -44,6 +45,7 @@ def check_audit(audit: Audit, others: Iterable[Audit] = (), *, empty: bool = Fal
     _check_reach(audit)
     _check_tuning(audit)
     check_workload(audit)
+    check_frequencies(audit)
 
 
 def _check_types(audit: Audit) -> None:

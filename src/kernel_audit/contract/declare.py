@@ -71,6 +71,7 @@ def audit(
     workload: StatedStep | None = None,
     part: str = "",
     prediction: str = "",
+    frequencies: Mapping[str, float] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declares an audit: as a decorator of the candidate, or, with `candidate=`, at once.
 
@@ -141,6 +142,7 @@ def audit(
             workload=workload_of(workload, operands, sizes, variables),
             part=part,
             prediction=prediction,
+            frequencies=dict(frequencies or {}),
         )
         check_audit(made, declared, empty=baselines is not None and not baselines)
         declared.append(made)

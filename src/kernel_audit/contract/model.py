@@ -288,6 +288,7 @@ class Audit(Record, kw_only=True):
     workload: Workload | None = None
     part: str = ""
     prediction: str = ""
+    frequencies: dict[str, float] = {}
 
     def dimension(self, name: str) -> Dimension:
         return next(each for each in self.dimensions if each.name == name)

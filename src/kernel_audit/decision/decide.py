@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kernel_audit.contract.regimes import mode_text, regime_text
 from kernel_audit.decision.completeness import evidence_missing
+from kernel_audit.decision.dispatch import mean_text, table_text
 from kernel_audit.decision.finding import finding
 from kernel_audit.decision.profile import is_about
 from kernel_audit.decision.reasons import EFFECTS, reasons
 from kernel_audit.decision.review import correctness_open, review
 from kernel_audit.decision.rules import RULES, declared_targets
 from kernel_audit.decision.strangers import require_known
-from kernel_audit.decision.target_rules import Targets, mode_text, on_targets
+from kernel_audit.decision.target_rules import Targets, on_targets
 from kernel_audit.decision.without_device import compiled_text
 from kernel_audit.decision.workload import step_findings
 from kernel_audit.evidence import Evidence
@@ -29,7 +31,8 @@ def decide(evidence: Evidence) -> Decision:
     regimes = _on_targets(evidence, general, targets) if targets.regimes else _regimes(evidence, general)
     decision = _overall(general, regimes) if targets.regimes else _strongest(general)
     if decision == AWAIT and {KEEP, BASELINE} <= {each.decision for each in regimes}:
-        findings.append(finding("dispatcher-unmeasured", _table_text(regimes)))
+        worth = mean_text(regimes, targets.valid)
+        findings.append(finding("dispatcher-unmeasured", table_text(regimes) + (f". {worth}" if worth else "")))
     findings.sort(key=lambda each: (_rank(each), each.code, each.text))
     return Decision(
         audit=evidence.frozen.audit.name,
@@ -98,17 +101,12 @@ def _summary(decision: str | None, findings: list[Finding], evidence: Evidence, 
         declined = next(each for each in findings if _effect(each) == "decline")
         return f"Use the baseline. {declined.code}: {declined.text}."
     if evidence.receipts:
-        return f"Correct in {agreeing} of {judged} judged cells. {_table_text(regimes)}."
+        return f"Correct in {agreeing} of {judged} judged cells. {table_text(regimes)}."
     targets = ", ".join(declared_targets(evidence)) or "no target"
     return (
         f"Correct in {agreeing} of {judged} judged cells and not ruled out; nothing is known about its worth, since nothing "
         f"was run on {targets}."
     )
-
-
-def _table_text(regimes: list[Regime]) -> str:
-    """What each regime says: the dispatch table, where they differ."""
-    return "; ".join(f"{each.name}: {each.decision or 'none'}" for each in regimes)
 
 
 def _on_targets(evidence: Evidence, general: list[Finding], targets: Targets) -> list[Regime]:
@@ -132,6 +130,7 @@ def _on_targets(evidence: Evidence, general: list[Finding], targets: Targets) ->
                 target=regime.target,
                 dtype=regime.dtype,
                 judged_by=regime.judged_by,
+                frequency=evidence.frozen.audit.frequencies.get(regime_text(regime.dtype, regime.mode)),
             )
         )
     return found

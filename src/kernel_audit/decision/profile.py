@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernel_audit.contract import Worth
+from kernel_audit.contract.regimes import dtype_text
 from kernel_audit.decision.finding import finding
-from kernel_audit.decision.receipts import dtype_text
 from kernel_audit.decision.worth import TIMES
 from kernel_audit.evidence import Evidence
 from kernel_audit.evidence.layout import PROFILE

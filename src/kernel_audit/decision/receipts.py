@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kernel_audit.contract.regimes import dtype_text
 from kernel_audit.decision.finding import finding
 from kernel_audit.errors import AuditError
 from kernel_audit.evidence import Evidence, contradictions
@@ -144,10 +145,3 @@ def _other_program(evidence: Evidence, receipt: Receipt) -> Iterator[tuple[str, 
 
 def _dtypes(evidence: Evidence) -> list[str]:
     return [dtype_text(binding) for binding in evidence.frozen.audit.dtype_bindings()]
-
-
-def dtype_text(binding: dict[str, str]) -> str:
-    """As receipts and cells write a choice of dtypes."""
-    if len(binding) == 1:
-        return next(iter(binding.values()))
-    return ",".join(f"{key}={value}" for key, value in sorted(binding.items())) or "as declared"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from kernel_audit.contract import Audit
+from kernel_audit.contract.regimes import dtype_text, regime_text
 from kernel_audit.decision.finding import finding
 from kernel_audit.decision.reasons import reasons
-from kernel_audit.decision.receipts import Counted, counted, dtype_text, left_out
+from kernel_audit.decision.receipts import Counted, counted, left_out
 from kernel_audit.decision.rules import declared_targets
 from kernel_audit.decision.worth import (
     MEASURED,
@@ -42,7 +42,7 @@ class OnTarget:
 
     @property
     def name(self) -> str:
-        return ", ".join([self.target, self.dtype, *([mode_text(self.mode)] if self.mode else [])])
+        return f"{self.target}, {regime_text(self.dtype, self.mode)}"
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,6 @@ class Targets:
     regimes: list[OnTarget]
     ignored: list[Finding]
     valid: list[Receipt]
-
-
-def mode_text(mode: dict[str, Any]) -> str:
-    """ "causal=true", or "all"."""
-    return ", ".join(f"{key}={json.dumps(value)}" for key, value in sorted(mode.items())) or "all"
 
 
 def on_targets(evidence: Evidence) -> Targets:

@@ -41,7 +41,8 @@ class Criterion(Record, kw_only=True):
 
 
 class Regime(Record, kw_only=True):
-    """A mode with its own decision; with receipts, a target, a dtype and a mode. `judged_by` says what carried it."""
+    """A mode with its own decision; with receipts, a target, a dtype and a mode. `judged_by` says what carried it;
+    `frequency` is the share of calls that the audit states for it."""
 
     name: str
     decision: str | None
@@ -49,6 +50,7 @@ class Regime(Record, kw_only=True):
     target: str = ""
     dtype: str = ""
     judged_by: str = ""
+    frequency: float | None = None
 
 
 class Decision(Record, kw_only=True):
