@@ -70,13 +70,13 @@ def test_hostile_candidate_costs_itself_only(specimen: Specimen, trials: Trials)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("specimen", _every(48, FAULTS), ids=_name)
+@pytest.mark.parametrize("specimen", _every(96, FAULTS), ids=_name)
 def test_planted_fault_is_found_by_the_whole_audit(specimen: Specimen, whole_trials: Trials) -> None:
     _expect_fault(specimen, whole_trials.try_(specimen))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("specimen", _every(20, HONEST), ids=_name)
+@pytest.mark.parametrize("specimen", _every(40, HONEST), ids=_name)
 def test_honest_kernel_is_not_accused_by_the_whole_audit(specimen: Specimen, whole_trials: Trials) -> None:
     _expect_honest(specimen, whole_trials.try_(specimen))
 

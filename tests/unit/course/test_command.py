@@ -151,8 +151,13 @@ def test_a_file_without_the_function_is_told_with_its_line(
     assert "(loading.py" not in broken[0] and ":None" not in broken[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("stage", ["1", "2", "3", "all"])
+@pytest.mark.parametrize(
+    "stage",
+    [
+        pytest.param(each, marks=pytest.mark.slow if each == "all" else pytest.mark.exhaustive)
+        for each in ("1", "2", "3", "all")
+    ],
+)
 def test_solution_keeps_every_promise(stage: str) -> None:
     done = _run("--implementation", "solution", "--stage", stage)
     assert done.returncode == 0, done.stdout
