@@ -36,6 +36,7 @@ def more(x, table):
 common = dict(args=["x: f32[n=4096, d=128]", "table: f32[t=2097152]"], results=["out: f32[n, d]"], vary={"n": any},
               targets=["tpu:v5e"], worth=step_time(None, 0.02))
 audit(name="planted", candidate=once_and_a_table, baselines=[twice], **common)
+audit(name="twice-there", candidate=more, baselines=[twice], **{**common, "targets": ["tpu:v5e", "tpu:v6e"]})
 audit(name="never", candidate=more, baselines=[twice], **common)
 """
 
@@ -90,4 +91,5 @@ def test_a_planted_crossover_is_found_and_another_has_none(tmp_path: Path):
 
     # Twice moves 3 n rows of 512 bytes, once 2 n and 8 MiB: even at n = 16384, and fewer from there on.
     assert swept("planted")["derived bytes"] == "fewer bytes from n between 16384 and 32768"
+    assert swept("twice-there")["derived bytes"] == swept("never")["derived bytes"]
     assert swept("never")["derived bytes"] == "none in range: not fewer bytes from n = 1024 to 65536"

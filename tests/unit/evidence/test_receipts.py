@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,3 +183,9 @@ def test_a_folder_of_receipts(tmp_path: Path):
 def test_a_receipt_left_out_is_missed():
     evidence = sample_receipts.measured()
     assert decide(replace(evidence, receipts=evidence.receipts[:-1])).decision == "await-target-evidence"
+
+
+@pytest.mark.parametrize("evil", ["../../../../pwn", "/etc/x", "a" * 400, "..", "as declared", "T=float32,U=int8"])
+def test_a_name_of_a_receipt_leads_nowhere(evil: str):
+    name = receipt_name(replaced(GOOD, dtype=evil, target=f"tpu:{evil}"))
+    assert re.fullmatch(r"[A-Za-z0-9_-]{1,73}", name) and name.startswith("tpu-")

@@ -8,7 +8,17 @@ from collections import Counter
 import msgspec
 import pytest
 
-from kernel_audit.records import CANNOT_TELL, FASTER, REFUSED, SLOWER, OutputCheck, Session, decode, encode
+from kernel_audit.records import (
+    CANNOT_TELL,
+    FASTER,
+    REFUSED,
+    SLOWER,
+    OutputCheck,
+    Session,
+    TimedProcess,
+    decode,
+    encode,
+)
 from kernel_audit.statistics import recomputed_differences, session_verdict
 from kernel_audit.timing import Noise, plan_session, process_seed, process_steps, simulate_session
 
@@ -203,3 +213,18 @@ def test_times_of_calls_whose_results_nobody_judged_cannot_tell(session: Session
     if what == "none fresh":
         known = msgspec.structs.replace(session, plan=plain, processes=[process, *rest])
         assert session_verdict(known).verdict == FASTER
+
+
+@pytest.mark.parametrize(("fresh", "told"), [(0.98, True), (0.9, True), (0.55, False)])
+def test_a_gain_on_operands_that_were_shown_before_must_be_there_on_fresh_ones(
+    session: Session, fresh: float, told: bool
+):
+    def timed(process: TimedProcess) -> TimedProcess:
+        columns = process.comparison
+        left = [
+            right * (fresh if index < 0 else 0.5) for right, index in zip(columns.right_s, columns.inputs, strict=True)
+        ]
+        return msgspec.structs.replace(process, comparison=msgspec.structs.replace(columns, left_s=left))
+
+    stored = msgspec.structs.replace(session, processes=[timed(each) for each in session.processes])
+    assert ("faster-on-known-operands" in session_verdict(stored).reasons) is told
