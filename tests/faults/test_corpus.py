@@ -46,21 +46,21 @@ def _every(step: int, specimens: list[Specimen]) -> list[Specimen]:
     return specimens[::step]
 
 
-def _one_in_fourteen(specimens: list[Specimen]) -> list[Any]:
-    return sampled(specimens, _name, quick=lambda index, _: index % 14 == 0, slow_step=6)
+def _one_in_twenty(specimens: list[Specimen]) -> list[Any]:
+    return sampled(specimens, _name, quick=lambda index, _: index % 20 == 0, slow_step=6)
 
 
-@pytest.mark.parametrize("specimen", _one_in_fourteen(FAULTS))
+@pytest.mark.parametrize("specimen", _one_in_twenty(FAULTS))
 def test_planted_fault_is_found(specimen: Specimen, trials: Trials) -> None:
     _expect_fault(specimen, trials.try_(specimen))
 
 
-@pytest.mark.parametrize("specimen", _one_in_fourteen(HONEST))
+@pytest.mark.parametrize("specimen", _one_in_twenty(HONEST))
 def test_honest_kernel_is_not_accused(specimen: Specimen, trials: Trials) -> None:
     _expect_honest(specimen, trials.try_(specimen))
 
 
-@pytest.mark.parametrize("specimen", _one_in_fourteen(HOSTILE))
+@pytest.mark.parametrize("specimen", _one_in_twenty(HOSTILE))
 def test_hostile_candidate_costs_itself_only(specimen: Specimen, trials: Trials) -> None:
     answer = trials.try_(specimen)
     if specimen.expect:
