@@ -9,13 +9,7 @@ from typing import Any
 
 from kernel_audit.contract.model import Audit
 from kernel_audit.errors import AuditFileError
-
-
-def dtype_text(binding: dict[str, str]) -> str:
-    """As receipts and cells write a choice of dtypes."""
-    if len(binding) == 1:
-        return next(iter(binding.values()))
-    return ",".join(f"{key}={value}" for key, value in sorted(binding.items())) or "as declared"
+from kernel_audit.records import dtype_text
 
 
 def mode_text(mode: dict[str, Any]) -> str:

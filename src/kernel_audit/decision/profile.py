@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernel_audit.contract import Worth
-from kernel_audit.contract.regimes import dtype_text
 from kernel_audit.decision.finding import finding
 from kernel_audit.decision.worth import TIMES
 from kernel_audit.evidence import Evidence
 from kernel_audit.evidence.layout import PROFILE
-from kernel_audit.records import UNMAPPED, Finding, Opportunity, ProfileRecord, known_devices
+from kernel_audit.records import UNMAPPED, Finding, Opportunity, ProfileRecord, dtype_text, known_devices
 from kernel_audit.statistics import needed_speedup, speedup_limit
 
 DECLINES = "no-persuasive-region"

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kernel_audit.contract.regimes import dtype_text
 from kernel_audit.decision.finding import finding
 from kernel_audit.errors import AuditError
 from kernel_audit.evidence import Evidence, contradictions
@@ -19,6 +18,7 @@ from kernel_audit.records import (
     Receipt,
     device_of,
     digest_of,
+    dtype_text,
     encode,
     receipt_name,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernel_audit.contract import Audit
-from kernel_audit.contract.regimes import dtype_text, regime_text
+from kernel_audit.contract.regimes import regime_text
 from kernel_audit.decision.finding import finding
 from kernel_audit.decision.reasons import reasons
 from kernel_audit.decision.receipts import Counted, counted, left_out
@@ -27,7 +27,18 @@ from kernel_audit.decision.worth import (
     sound,
 )
 from kernel_audit.evidence import Evidence
-from kernel_audit.records import ABLATION, FASTER, PROGRAM, REFUSED, SLOWER, STEP, Finding, Receipt, receipt_name
+from kernel_audit.records import (
+    ABLATION,
+    FASTER,
+    PROGRAM,
+    REFUSED,
+    SLOWER,
+    STEP,
+    Finding,
+    Receipt,
+    dtype_text,
+    receipt_name,
+)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kernel_audit.contract import Audit, Operand
 from kernel_audit.contract.step_operands import put_to_step
-from kernel_audit.records import STEP, Receipt, digest_of
+from kernel_audit.records import STEP, Receipt, digest_of, dtype_text
 from kernel_audit.statistics import least_s
 
 RELATIVE = 1e-9
@@ -41,11 +41,7 @@ def audit_contradictions(receipt: Receipt, audit: Audit) -> Iterator[str]:
 
 def _binding(audit: Audit, dtype: str) -> dict[str, str] | None:
     """The choice of dtypes that a receipt writes as `dtype`."""
-    for each in audit.dtype_bindings():
-        named = ",".join(f"{key}={value}" for key, value in sorted(each.items())) or "as declared"
-        if dtype == (next(iter(each.values())) if len(each) == 1 else named):
-            return each
-    return None
+    return next((each for each in audit.dtype_bindings() if dtype_text(each) == dtype), None)
 
 
 def _bytes(operand: Operand, dims: dict[str, int], binding: dict[str, str]) -> int:

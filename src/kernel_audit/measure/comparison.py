@@ -13,7 +13,7 @@ import numpy as np
 from kernel_audit.contract import Audit
 from kernel_audit.contract.step_operands import has_own_operands, put_to_step
 from kernel_audit.fixture import seed_of
-from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, known_devices
+from kernel_audit.records import CPU, PROGRAM, STEP, DeviceDescription, dtype_text, known_devices
 from kernel_audit.statistics import LARGE_BYTES
 from kernel_audit.target.described import DescribedTarget
 
@@ -37,9 +37,7 @@ class Comparison:
     @property
     def dtype(self) -> str:
         """As ProgramPlan has it."""
-        if len(self.binding) == 1:
-            return next(iter(self.binding.values()))
-        return ",".join(f"{key}={value}" for key, value in sorted(self.binding.items())) or "as declared"
+        return dtype_text(self.binding)
 
     @property
     def text(self) -> str:
@@ -69,12 +67,11 @@ def comparisons_of(audit: Audit, target: str, *, dims: dict[str, int] | None = N
     A step with operands of its own has one size, whatever the candidate's are: it is measured at the declared ones alone.
     """
     configurations = audit.configurations() if target == CPU else audit.configurations_for(target)
-    modes = [dict(zip(audit.modes, each, strict=True)) for each in itertools.product(*audit.modes.values())]
     swept = dims is not None and dims != audit.declared_dims
     parts = [PROGRAM, *([STEP] if audit.worth.step and not (swept and has_own_operands(audit)) else [])]
     return [
         Comparison(part, dims or audit.declared_dims, binding, mode, tuple(configurations))
-        for part, mode, binding in itertools.product(parts, modes, audit.dtype_bindings())
+        for part, mode, binding in itertools.product(parts, audit.mode_choices(), audit.dtype_bindings())
     ]
 
 

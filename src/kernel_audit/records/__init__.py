@@ -32,7 +32,7 @@ from kernel_audit.records.inspection import (
     Traffic,
 )
 from kernel_audit.records.observations import OUTCOMES, Cell, Control, Difference, Finding, RefusalCheck
-from kernel_audit.records.plan import CellPlan, Fixture, LeftOut, Plan, ProgramPlan
+from kernel_audit.records.plan import CellPlan, Fixture, LeftOut, Plan, ProgramPlan, dtype_text
 from kernel_audit.records.profile import (
     MEANS,
     STEP_REGIONS,
@@ -251,6 +251,7 @@ __all__ = [
     "digest_bytes",
     "digest_file",
     "digest_of",
+    "dtype_text",
     "encode",
     "known_devices",
     "receipt_name",

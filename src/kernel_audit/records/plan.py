@@ -7,6 +7,13 @@ from typing import Any
 from kernel_audit.records.canonical import Record
 
 
+def dtype_text(binding: dict[str, str]) -> str:
+    """A choice of dtype variables as one word, as cells and receipts write it: "bfloat16", or "S=int8,T=bfloat16"."""
+    if len(binding) == 1:
+        return next(iter(binding.values()))
+    return ",".join(f"{key}={value}" for key, value in sorted(binding.items())) or "as declared"
+
+
 class Fixture(Record, kw_only=True):
     """A frozen input: sizes of the named dimensions, value family and seed.
 
@@ -34,10 +41,8 @@ class ProgramPlan(Record, kw_only=True):
 
     @property
     def dtype(self) -> str:
-        """The choice of dtype variables as one word: "bfloat16", or "T=bfloat16,S=int8"."""
-        if len(self.binding) == 1:
-            return next(iter(self.binding.values()))
-        return ",".join(f"{key}={value}" for key, value in sorted(self.binding.items())) or "as declared"
+        """See `dtype_text`."""
+        return dtype_text(self.binding)
 
 
 class CellPlan(Record, kw_only=True):
